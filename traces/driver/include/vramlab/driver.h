@@ -1,0 +1,122 @@
+/*
+ * vramlab/driver.h - replays a trace on a backend: the only place where events and backends meet.
+ *
+ *     vram_replay_result result;
+ *     if (!vram_replay(trace, backend, &(vram_replay_options){.tries = true}, &result, &error)) ...
+ *
+ * The driver keeps slot -> block, times calls only when asked to, checks every answer when asked
+ * to, and writes down what happened in a timeline when given one.
+ */
+#ifndef VRAMLAB_DRIVER_H
+#define VRAMLAB_DRIVER_H
+
+#include <vramlab/arena.h>
+#include <vramlab/backend.h>
+#include <vramlab/timeline.h>
+#include <vramlab/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum vram_on_failure {
+    VRAM_STOP_AT_FAILURE, /* as a program dies of it */
+    VRAM_SKIP_FAILURES,   /* the refused block never exists; its later events are ignored */
+} vram_on_failure;
+
+typedef struct vram_replay_options {
+    vram_on_failure on_failure;
+    bool tries;          /* also make the asks that were refused when recorded (VRAM_EVENT_TRY) */
+    bool free_at_retire; /* release at RETIRE rather than at FREE: the optimistic variant */
+    bool time_calls;     /* fill alloc_ns, release_ns and the timeline's latencies */
+    bool verify; /* check every answer against an interval model, `check` after every step, bytes
+                    when arena has them */
+    uint64_t check_every; /* verify: calls of the backend's own check, every so many events; 0: 1 */
+    uint64_t look_at_event; /* walk the backend after this event and fill result.look; UINT64_MAX:
+                               never */
+    vram_arena *arena;      /* may be NULL */
+    vram_timeline *record; /* may be NULL; must be zeroed; filled and owned by the caller even after
+                              a failure */
+    void (*progress)(void *context, double share);
+    void *progress_context;
+} vram_replay_options;
+
+/* Bytes by cause at one moment; the parts add up to the arena exactly. */
+typedef struct vram_look {
+    bool taken;
+    uint64_t event;
+    uint64_t live_bytes;     /* requested */
+    uint64_t internal_bytes; /* granted - live */
+    uint64_t free_bytes, bound_bytes, pending_bytes, reserve_bytes, padding_bytes;
+    uint64_t largest_free_bytes; /* longest run of bytes that no live or pending block occupies */
+} vram_look;
+
+/* external = 1 - largest free / all free; 0 when nothing is free. internal = (granted - live) /
+ * granted. */
+double vram_look_external(const vram_look *look);
+double vram_look_internal(const vram_look *look);
+
+/* Latencies of one operation in ns; zero when calls were not timed. */
+typedef struct vram_latency {
+    uint64_t calls;
+    double mean_ns;
+    uint64_t p50_ns, p99_ns, p999_ns, max_ns;
+} vram_latency;
+
+typedef struct vram_replay_result {
+    bool completed;  /* no request was refused */
+    uint64_t events; /* replayed */
+    uint64_t requests, served, refused;
+    uint64_t first_failure_event; /* UINT64_MAX: none */
+    vram_request first_failure;   /* what was asked */
+    vram_failure failure;         /* why the first one failed */
+    vram_look failure_look;       /* the arena at that moment */
+    uint64_t peak_live_bytes;     /* requested bytes that were really served */
+    uint64_t peak_granted_bytes;
+    uint64_t peak_extent_bytes; /* highest end of any block, ever */
+    uint64_t bookkeeping_bytes; /* host memory of the backend at its largest */
+    vram_look look;             /* at look_at_event */
+    vram_latency alloc_ns, release_ns;
+} vram_replay_result;
+
+/*
+ * Replays from the trace's start to its end or first failure. True when the replay ran, whatever
+ * its outcome; false with a message when the trace could not be read, a verification failed (the
+ * message says at which event, what and where), or the host ran out of memory.
+ */
+bool vram_replay(vram_trace *trace, vram_backend *backend, const vram_replay_options *options,
+                 vram_replay_result *result, vram_error *error);
+
+/* Measures what a backend may know beforehand (see vram_config.profile). The trace is left at its
+ * start. */
+bool vram_profile_of(vram_trace *trace, vram_profile *profile, vram_error *error);
+
+/* The least arena in which the trace completes; sizes are tried in steps of `step_bytes` (see fit.c
+ * for the search). */
+typedef struct vram_fit_options {
+    const char *spec;           /* the backend stack */
+    uint64_t lower_bound_bytes; /* no smaller arena is tried: peak live in units */
+    double step_share;          /* of the lower bound; 0: 0.001 */
+    double give_up_ratio;       /* of the lower bound; 0: 64 */
+    bool tries;
+    const vram_profile *profile;
+    void (*progress)(void *context, double share);
+    void *progress_context;
+} vram_fit_options;
+
+typedef struct vram_fit_result {
+    uint64_t smallest_bytes;        /* 0: none found below the give-up ratio */
+    uint64_t no_failure_from_bytes; /* every larger arena tried completed too */
+    uint64_t arenas_tried;
+    uint64_t anomalies; /* failures between the two */
+    vram_failure below; /* why it fails one step below the smallest */
+    uint64_t below_event;
+} vram_fit_result;
+
+bool vram_fit(vram_trace *trace, const vram_fit_options *options, vram_fit_result *result,
+              vram_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

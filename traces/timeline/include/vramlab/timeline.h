@@ -1,0 +1,97 @@
+/*
+ * vramlab/timeline.h - what happened when one trace was replayed on one backend.
+ *
+ * A finished timeline is a plain value in memory or in a file (version in its head). Metrics,
+ * heatmap and viewer need nothing else, and would draw one that another program wrote.
+ */
+#ifndef VRAMLAB_TIMELINE_H
+#define VRAMLAB_TIMELINE_H
+
+#include <vramlab/text.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum vram_op_kind {
+    VRAM_OP_ALLOC,   /* served */
+    VRAM_OP_RELEASE, /* the block's bytes are free (or pending, see stats) again */
+    VRAM_OP_FAIL,    /* an allocation that was refused: see vram_op_failure */
+    VRAM_OP_RETIRE,  /* the program let go; the bytes are not free yet */
+    VRAM_OP_MOVE,    /* compaction moved the block: offset_bytes is where it lives now */
+    VRAM_OP_MARK,    /* tag names the moment */
+    VRAM_OP_KINDS
+} vram_op_kind;
+
+/* One operation. Offsets and sizes of RELEASE, RETIRE are those of the block, so that a reader
+ * needs no look-up. */
+typedef struct vram_op {
+    uint64_t time_ns;       /* of the trace event */
+    uint64_t offset_bytes;  /* FAIL: 0 */
+    uint64_t size_bytes;    /* requested */
+    uint64_t granted_bytes; /* what the block occupies; FAIL: 0 */
+    uint32_t block; /* number of the block: the n-th ALLOC of this timeline; FAIL: index into the
+                       failures */
+    uint32_t latency_ns; /* of the backend's call, when it was timed, else 0 */
+    uint32_t tag;
+    uint16_t stream;
+    uint8_t kind;  /* vram_op_kind */
+    uint8_t flags; /* VRAM_OP_FLAG_... */
+} vram_op;
+
+enum {
+    VRAM_OP_FLAG_TRY = 1, /* belongs to an ask that was refused when recorded */
+};
+
+typedef struct vram_op_failure {
+    uint64_t op;                 /* index of the FAIL operation */
+    uint64_t event;              /* index of the trace event */
+    uint64_t free_bytes;         /* as the backend reported */
+    uint64_t largest_free_bytes; /* largest request that it could have served */
+    char reason[24];             /* "fragmented" */
+} vram_op_failure;
+
+/* Bytes by cause after operation `op`, kept when they change in a way that the operations alone do
+ * not tell. */
+typedef struct vram_op_causes {
+    uint64_t op;
+    uint64_t bound_bytes, pending_bytes, reserve_bytes,
+        padding_bytes; /* the rest is live, internal or free */
+} vram_op_causes;
+
+/* A block's life, derived from the operations. */
+typedef struct vram_life {
+    uint32_t birth; /* index of its ALLOC */
+    uint32_t death; /* index of its RELEASE, or UINT32_MAX when it lives to the end */
+    uint64_t id;    /* as in the trace */
+    uint32_t stack; /* index into the stacks; 0 is none */
+    uint32_t reserved;
+} vram_life;
+
+typedef struct vram_timeline {
+    char *trace;   /* name of the trace, without folders */
+    char *backend; /* the stack as written: "list:policy=best" */
+    uint64_t arena_bytes;
+    uint64_t unit_bytes;
+    bool has_clock;
+    bool complete; /* every event was replayed; otherwise it ended at the last failure */
+    vram_op *ops;
+    size_t op_count;
+    vram_life *lives;
+    size_t life_count;
+    vram_op_failure *failures;
+    size_t failure_count;
+    vram_op_causes *causes; /* ascending by op */
+    size_t cause_count;
+    char **tags;
+    size_t tag_count; /* tags[0] is "" */
+    char **stacks;
+    size_t stack_count; /* stacks[0] is "" */
+    uint64_t *streams;
+    size_t stream_count;
+} vram_timeline;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

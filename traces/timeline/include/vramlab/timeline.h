@@ -91,6 +91,40 @@ typedef struct vram_timeline {
     size_t stream_count;
 } vram_timeline;
 
+/* ---- writing: the driver's side. All return false when the host is out of memory. ---- */
+
+/* Starts an empty timeline; copies the strings. Zeroed storage is a valid empty timeline for
+ * vram_timeline_free. */
+bool vram_timeline_begin(vram_timeline *timeline, const char *trace, const char *backend,
+                         uint64_t arena_bytes, uint64_t unit_bytes, bool has_clock);
+
+/*
+ * Appends an operation. For ALLOC, op->block is set to the new block's number and id, stack go into
+ * its life; for RELEASE, RETIRE and MOVE the caller names the block and its life is closed or kept.
+ */
+bool vram_timeline_append(vram_timeline *timeline, vram_op *op, uint64_t id, uint32_t stack);
+
+/* Appends a FAIL operation with its reasons; failure->op and op->block are set. */
+bool vram_timeline_append_failure(vram_timeline *timeline, vram_op *op, vram_op_failure *failure);
+
+/* Notes the bytes by cause after the last operation, unless they are as last noted. */
+bool vram_timeline_note_causes(vram_timeline *timeline, const vram_op_causes *causes);
+
+/* Names by index; gaps are filled with "" and 0. */
+bool vram_timeline_set_tag(vram_timeline *timeline, uint32_t index, const char *text);
+bool vram_timeline_set_stack(vram_timeline *timeline, uint32_t index, const char *text);
+bool vram_timeline_set_stream(vram_timeline *timeline, uint32_t index, uint64_t handle);
+
+void vram_timeline_free(vram_timeline *timeline); /* leaves it zeroed */
+
+/* ---- files ---- */
+
+/* Writes beside and renames: the file is whole or absent. */
+bool vram_timeline_save(const vram_timeline *timeline, const char *path, vram_error *error);
+/* Refuses, by name, a file that is damaged, truncated or of a later version. */
+bool vram_timeline_load(const char *path, vram_timeline *timeline, vram_error *error);
+bool vram_timeline_is_file(const char *path); /* begins with the magic of a saved timeline */
+
 #ifdef __cplusplus
 }
 #endif

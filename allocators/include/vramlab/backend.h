@@ -210,7 +210,7 @@ struct vram_ops {
     bool layer;                 /* wraps config->inner */
 
     /* Makes an instance. On failure returns false with a message that says what would be right, and
-     * leaks nothing. */
+     * leaks nothing; config->inner is then still the caller's. */
     bool (*create)(const vram_config *config, vram_backend **out, vram_error *error);
     void (*destroy)(vram_backend *self);
 
@@ -227,6 +227,9 @@ struct vram_ops {
     void (*stats)(const vram_backend *self, vram_stats *out);
 
     /* ---- optional, NULL when not offered ---- */
+
+    /* Layer: how many bytes of config->arena_bytes it leaves to its inner backend; default all. */
+    uint64_t (*inner_bytes)(const vram_config *config);
 
     /* Sets reason when core's own answer (BYTES or FRAGMENTED, from a walk) would be wrong. The
      * numbers are filled in already. */

@@ -1,0 +1,68 @@
+/*
+ * main.c - the command `vramlab`: finds the subcommand and runs it.
+ */
+#include "cli/command.h"
+
+#include <string.h>
+
+extern const command command_list;
+
+/* In the order in which --help shows them. */
+static const command *const commands[] = {
+    &command_list,
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *out)
+{
+    fputs("vramlab replays recordings of GPU memory allocation on interchangeable allocators, and "
+          "shows where\nthe memory went and which allocator would have survived.\n\n"
+          "usage: vramlab COMMAND [ARGUMENTS]\n\n",
+          out);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n`vramlab COMMAND --help` tells the rest, with examples.\n"
+          "Sizes read 3GiB, 64KiB, 512 or 80% (powers of 1024). Exit status: 0 done; 1 the answer "
+          "is no; 2 the input or\nthe call was wrong.\n",
+          out);
+}
+
+static const command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        print_help(stderr);
+        return EXIT_WRONG;
+    }
+    const char *name = arguments[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        const command *about = count > 2 ? find_command(arguments[2]) : NULL;
+        if (about != NULL)
+            options_help(about);
+        else
+            print_help(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--version") == 0) {
+        puts("vramlab " VRAMLAB_VERSION);
+        return EXIT_DONE;
+    }
+    const command *found = find_command(name);
+    if (found == NULL) {
+        fprintf(stderr, "vramlab: no command is called '%s'; `vramlab --help` lists them\n", name);
+        return EXIT_WRONG;
+    }
+    const int status = found->run(count - 2, arguments + 2);
+    if (fflush(stdout) != 0 && status == EXIT_DONE) {
+        perror("vramlab: standard output");
+        return EXIT_WRONG;
+    }
+    return status;
+}

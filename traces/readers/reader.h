@@ -1,0 +1,82 @@
+/*
+ * reader.h - what a format must offer, and what it gets to work with.
+ *
+ * A format turns bytes into raw events, as the file has them; trace.c makes them fit the promises
+ * of vramlab/trace.h (see normalise.h). A generated workload is a format without a file.
+ *
+ *     bytes -> input.h -> a format: raw events -> normalise.h -> vram_event
+ */
+#ifndef VRAMLAB_READERS_READER_H
+#define VRAMLAB_READERS_READER_H
+
+#include "input.h"
+#include "names.h"
+
+#include <vramlab/trace.h>
+
+/* An event as the file tells it. A format sets kind and what the kind needs and leaves the rest 0.
+ */
+typedef struct vram_raw {
+    uint64_t id;         /* number, address, index: whatever names the block in the file */
+    uint64_t size_bytes; /* WAIT: the handle of the stream that is waited for */
+    uint64_t time_ns;    /* absolute; ignored unless source->info->has_clock */
+    uint64_t stream;     /* handle; SYNC: UINT64_MAX for all */
+    uint32_t tag;        /* from vram_names_intern(&source->tags, ...) */
+    uint32_t stack;      /* from vram_names_intern(&source->stacks, ...), or the format's own */
+    uint8_t kind;        /* vram_event_kind */
+    uint8_t align_log2;
+    bool null_id; /* FREE, RESIZE: of NULL */
+} vram_raw;
+
+/* One opened file, as its format sees it. */
+typedef struct vram_source {
+    const char *path;
+    const vram_trace_options *options; /* never NULL */
+    vram_input *input;     /* at the file's start when open is called; NULL for a workload */
+    vram_trace_info *info; /* open sets unit_bytes, has_clock, recorded; next counts the anomalies
+                              that only the format can see, by vram_source_anomaly */
+    vram_names tags, stacks;
+    uint64_t *streams; /* handles by index */
+    size_t stream_count, stream_capacity;
+    void *state; /* the format's own */
+} vram_source;
+
+typedef struct vram_format {
+    const char *name;    /* "rmm-csv" */
+    const char *summary; /* one line for `vramlab list` */
+    const char *unit;    /* of its ids, in messages: "address" */
+
+    /* How sure it is, from the first bytes (up to VRAM_PROBE_BYTES, unfolded): 0 not mine, 1 could
+     * be, 2 has my structure, 3 bears my name. The surest wins; on a tie, the earlier in the list.
+     * NULL: never found by content (a workload). */
+    int (*probe)(const char *head, size_t head_bytes);
+    /* Sets source->state. On failure nothing is left behind. */
+    bool (*open)(vram_source *source, vram_error *error);
+    vram_step (*next)(vram_source *source, vram_raw *event, vram_error *error);
+    /* Back to the first event. NULL: trace.c closes, takes the input to its start and opens. */
+    bool (*rewind)(vram_source *source, vram_error *error);
+    void (*close)(vram_source *source);
+    /* The text of a stack; NULL: source->stacks has it. */
+    const char *(*stack)(const vram_source *source, uint32_t stack);
+} vram_format;
+
+enum { VRAM_PROBE_BYTES = 4096 };
+
+/* "line 12" or "byte 4711": where the input is. Returns text. */
+const char *vram_source_where(const vram_source *source, char text[64]);
+
+/* Fails with the path, the place, and the message: "job.csv: line 3: ...". Returns
+ * VRAM_STEP_ERROR. */
+__attribute__((format(printf, 3, 4))) vram_step
+vram_source_fail(const vram_source *source, vram_error *error, const char *format, ...);
+
+/* Counts an anomaly; under `strict` fails with the message instead and returns false. */
+__attribute__((format(printf, 4, 5))) bool vram_source_anomaly(vram_source *source,
+                                                               vram_anomaly anomaly,
+                                                               vram_error *error,
+                                                               const char *format, ...);
+
+/* All formats, ending with NULL (readers/formats.c). */
+extern const vram_format *const vram_formats[];
+
+#endif

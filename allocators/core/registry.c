@@ -11,6 +11,7 @@
 
 static const vram_ops *const registry[] = {
     &vram_naive_ops,
+    &vram_fixed_ops,
 };
 
 const vram_ops *vram_registry_at(size_t index)

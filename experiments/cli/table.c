@@ -3,6 +3,8 @@
  */
 #include "cli/command.h"
 
+#include <vramlab/output.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -240,23 +242,11 @@ void table_write(const table *self, table_format format, FILE *out)
 
 bool table_save(const table *self, table_format format, const char *path, vram_error *error)
 {
-    char *beside = NULL;
-    if (asprintf(&beside, "%s.part", path) < 0)
-        return vram_fail(error, "out of host memory");
-    FILE *out = fopen(beside, "w");
-    bool saved = out != NULL;
-    if (saved) {
-        table_write(self, format, out);
-        saved = ferror(out) == 0;
-        saved = fclose(out) == 0 && saved;
-        saved = saved && rename(beside, path) == 0;
-    }
-    if (!saved) {
-        vram_fail(error, "cannot write %s: %s", path, strerror(errno));
-        unlink(beside);
-    }
-    free(beside);
-    return saved;
+    vram_output output;
+    if (!vram_output_open(&output, path, error))
+        return false;
+    table_write(self, format, output.file);
+    return vram_output_commit(&output, error);
 }
 
 bool table_format_of(const char *word, table_format *format)

@@ -34,9 +34,12 @@ typedef struct vram_op {
                        failures */
     uint32_t latency_ns; /* of the backend's call, when it was timed, else 0 */
     uint32_t tag;
+    uint32_t event; /* index of the trace event that it belongs to; ascending: the common clock of
+                       several backends that replay one trace */
     uint16_t stream;
     uint8_t kind;  /* vram_op_kind */
     uint8_t flags; /* VRAM_OP_FLAG_... */
+    uint32_t reserved;
 } vram_op;
 
 enum {
@@ -51,8 +54,8 @@ typedef struct vram_op_failure {
     char reason[24];             /* "fragmented" */
 } vram_op_failure;
 
-/* Bytes by cause after operation `op`, kept when they change in a way that the operations alone do
- * not tell. */
+/* Bytes by cause from operation `op` on until the next entry; all zero before the first. Kept when
+ * they change, which the operations alone do not tell. */
 typedef struct vram_op_causes {
     uint64_t op;
     uint64_t bound_bytes, pending_bytes, reserve_bytes,
@@ -89,6 +92,9 @@ typedef struct vram_timeline {
     size_t stack_count; /* stacks[0] is "" */
     uint64_t *streams;
     size_t stream_count;
+    struct {
+        size_t ops, lives, failures, causes, tags, stacks, streams;
+    } capacity; /* of the arrays above: the writer's own */
 } vram_timeline;
 
 /* ---- writing: the driver's side. All return false when the host is out of memory. ---- */
@@ -107,7 +113,8 @@ bool vram_timeline_append(vram_timeline *timeline, vram_op *op, uint64_t id, uin
 /* Appends a FAIL operation with its reasons; failure->op and op->block are set. */
 bool vram_timeline_append_failure(vram_timeline *timeline, vram_op *op, vram_op_failure *failure);
 
-/* Notes the bytes by cause after the last operation, unless they are as last noted. */
+/* Notes the bytes by cause after the last operation (causes->op is not read), unless they are as
+ * last noted. */
 bool vram_timeline_note_causes(vram_timeline *timeline, const vram_op_causes *causes);
 
 /* Names by index; gaps are filled with "" and 0. */
@@ -117,11 +124,43 @@ bool vram_timeline_set_stream(vram_timeline *timeline, uint32_t index, uint64_t 
 
 void vram_timeline_free(vram_timeline *timeline); /* leaves it zeroed */
 
-/* ---- files ---- */
+/* ---- reading ---- */
+
+/* Names by index; "" for an index beyond the last. */
+const char *vram_timeline_tag(const vram_timeline *timeline, uint32_t index);
+const char *vram_timeline_stack(const vram_timeline *timeline, uint32_t index);
+
+/*
+ * Whether the timeline is sound, and if not, what is wrong and where: every index is in range, time
+ * does not run backwards, every block is released at most once and from where it is, lies within
+ * the arena and is at least as large as what was asked for. That no two live blocks overlap is told
+ * by vram_metrics_walk. Linear.
+ */
+bool vram_timeline_check(const vram_timeline *timeline, vram_error *error);
+
+const char *vram_op_kind_name(vram_op_kind kind); /* "release" */
+
+/*
+ * ---- files ----
+ *
+ * All numbers are little-endian.
+ *
+ *   magic      8 bytes "VRAMTL\r\n"          version    u32, now 1
+ *   flags      u32: 1 has_clock, 2 complete
+ *   arena_bytes, unit_bytes                  u64 each
+ *   counts     u64 each: ops, lives, failures, causes, streams, tags, stacks, bytes of strings
+ *   ops        56 bytes each, as vram_op     lives      24 bytes each, as vram_life
+ *   failures   56 bytes each                 causes     40 bytes each        streams  u64 each
+ *   strings    trace, backend, tags, stacks, each ended by a zero byte
+ *   checksum   u32, CRC-32 of all before it
+ */
 
 /* Writes beside and renames: the file is whole or absent. */
 bool vram_timeline_save(const vram_timeline *timeline, const char *path, vram_error *error);
-/* Refuses, by name, a file that is damaged, truncated or of a later version. */
+/*
+ * Refuses, by name, a file that is damaged, truncated or of a later version; what is returned has
+ * passed vram_timeline_check.
+ */
 bool vram_timeline_load(const char *path, vram_timeline *timeline, vram_error *error);
 bool vram_timeline_is_file(const char *path); /* begins with the magic of a saved timeline */
 

@@ -18,6 +18,7 @@ vram_value *vram_options_parse(const char *who, const vram_option *table, const 
 /* Tables of the built-in backends and layers; registry.c lists them. */
 extern const vram_ops vram_naive_ops;
 extern const vram_ops vram_fixed_ops;
+extern const vram_ops vram_list_ops;
 
 /* unit_bytes is a power of two; size_bytes is at most VRAM_ARENA_MAX, so that nothing wraps. */
 static inline uint64_t vram_round_up(uint64_t size_bytes, uint64_t unit_bytes)

@@ -12,6 +12,7 @@
 static const vram_ops *const registry[] = {
     &vram_naive_ops,
     &vram_fixed_ops,
+    &vram_list_ops,
 };
 
 const vram_ops *vram_registry_at(size_t index)

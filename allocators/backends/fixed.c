@@ -23,7 +23,7 @@
 typedef struct fixed {
     vram_backend head;
     vram_pool pool;
-    uint64_t natural_align_bytes; /* every block starts at a multiple of it */
+    uint64_t quick_align_bytes; /* every block starts at a multiple of it; 0 with search=scan */
     bool scan;
 } fixed;
 
@@ -73,14 +73,15 @@ static bool fixed_create(const vram_config *config, vram_backend **out, vram_err
                          block->text, (unsigned long long)(config->arena_bytes / block_bytes),
                          UINT32_MAX, (unsigned long long)(config->arena_bytes / UINT32_MAX + 1));
     fixed *self = calloc(1, sizeof *self);
-    if (self == NULL)
+    if (self == NULL || !vram_pool_init(&self->pool, 0, block_bytes,
+                                        (uint32_t)(config->arena_bytes / block_bytes))) {
+        free(self);
         return vram_fail(error, "fixed: out of host memory");
+    }
     self->head.arena_bytes = config->arena_bytes;
     self->head.unit_bytes = unit_bytes;
-    self->pool.block_bytes = block_bytes;
-    self->pool.count = (uint32_t)(config->arena_bytes / block_bytes);
-    self->natural_align_bytes = block_bytes & -block_bytes;
     self->scan = config->values[FIXED_SEARCH].number == SEARCH_SCAN;
+    self->quick_align_bytes = self->scan ? 0 : block_bytes & -block_bytes;
     *out = &self->head;
     return true;
 }
@@ -107,8 +108,8 @@ static uint64_t scan_for(const vram_pool *pool, uint64_t step)
 static uint64_t jump_to(const vram_pool *pool, uint64_t step)
 {
     uint64_t slot = 0;
-    for (;;) {
-        const uint64_t found = vram_bitmap_next(&pool->free, slot);
+    while (slot < pool->touched) {
+        const uint32_t found = vram_bitmap_next(&pool->free, (uint32_t)slot);
         if (found == VRAM_BITMAP_NONE)
             break;
         slot = vram_round_up(found, step);
@@ -121,19 +122,15 @@ static uint64_t jump_to(const vram_pool *pool, uint64_t step)
 
 /* The ways that do not end at the bitmap's first member: a scan, or a block that starts at a
  * multiple of more than every block does. */
-static vram_result take_slowly(fixed *self, const vram_request *request, vram_block *out)
+static __attribute__((noinline)) vram_result take_slowly(fixed *self, const vram_request *request,
+                                                         vram_block *out)
 {
     vram_pool *pool = &self->pool;
-    const uint64_t step = request->align_bytes > self->natural_align_bytes
-                              ? request->align_bytes / self->natural_align_bytes
-                              : 1;
+    const uint64_t natural_bytes = pool->block_bytes & -pool->block_bytes;
+    const uint64_t step =
+        request->align_bytes > natural_bytes ? request->align_bytes / natural_bytes : 1;
     const uint64_t slot = self->scan ? scan_for(pool, step) : jump_to(pool, step);
-    if (slot == pool->count)
-        return VRAM_NO_SPACE;
-    if (slot >= pool->touched && !vram_pool_touch(pool, (uint32_t)slot + 1))
-        return VRAM_NO_METADATA;
-    vram_pool_publish(pool, (uint32_t)slot, out);
-    return VRAM_OK;
+    return slot == pool->count ? VRAM_NO_SPACE : vram_pool_take_slot(pool, (uint32_t)slot, out);
 }
 
 static vram_result fixed_alloc(vram_backend *backend, const vram_request *request, vram_block *out)
@@ -141,21 +138,21 @@ static vram_result fixed_alloc(vram_backend *backend, const vram_request *reques
     fixed *self = (fixed *)backend;
     if (request->size_bytes > self->pool.block_bytes)
         return VRAM_NO_SPACE;
-    if (self->scan || request->align_bytes > self->natural_align_bytes)
+    if (request->align_bytes > self->quick_align_bytes)
         return take_slowly(self, request, out);
     return vram_pool_take(&self->pool, out);
 }
 
 static vram_result fixed_release(vram_backend *backend, vram_block block)
 {
-    return vram_pool_give(&((fixed *)backend)->pool, block);
+    return vram_pool_give(&((fixed *)backend)->pool, block.handle);
 }
 
 /* A block has its whole slot from the start, so that only the slot limits it. */
 static vram_result fixed_resize(vram_backend *backend, vram_block *block, uint64_t size_bytes)
 {
     const vram_pool *pool = &((fixed *)backend)->pool;
-    if (!vram_pool_owns(pool, *block))
+    if (!vram_pool_owns(pool, block->handle))
         return VRAM_STALE_BLOCK;
     return size_bytes <= pool->block_bytes ? VRAM_OK : VRAM_NO_SPACE;
 }
@@ -190,10 +187,10 @@ static void fixed_stats(const vram_backend *backend, vram_stats *out)
     const fixed *self = (const fixed *)backend;
     const vram_pool *pool = &self->pool;
     *out = (vram_stats){
-        .granted_bytes = pool->live * pool->block_bytes,
-        .bound_bytes = (pool->count - pool->live) * pool->block_bytes,
+        .granted_bytes = vram_pool_live(pool) * pool->block_bytes,
+        .bound_bytes = (pool->count - vram_pool_live(pool)) * pool->block_bytes,
         .padding_bytes = tail_bytes(self),
-        .live_blocks = pool->live,
+        .live_blocks = vram_pool_live(pool),
         .spans = pool->touched,
         .bookkeeping_bytes = sizeof *self + vram_pool_host_bytes(pool),
     };
@@ -205,7 +202,7 @@ static void fixed_explain(const vram_backend *backend, const vram_request *reque
     const fixed *self = (const fixed *)backend;
     if (request->size_bytes > self->pool.block_bytes)
         failure->reason = VRAM_REASON_OVERSIZE;
-    else if (self->pool.live == self->pool.count)
+    else if (vram_pool_live(&self->pool) == self->pool.count)
         failure->reason = VRAM_REASON_CLASS_FULL;
     /* else no free block is aligned as asked for: fragmented */
 }

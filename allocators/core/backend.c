@@ -23,14 +23,14 @@ vram_result vram_alloc(vram_backend *self, vram_request request, vram_block *out
 
 vram_result vram_release(vram_backend *self, vram_block block)
 {
-    return block.handle == 0 ? VRAM_STALE_BLOCK : self->ops->release(self, block);
+    return block.handle >> 32 == 0 ? VRAM_STALE_BLOCK : self->ops->release(self, block);
 }
 
 vram_result vram_resize(vram_backend *self, vram_block *block, uint64_t size_bytes)
 {
     if (self->ops->resize == NULL)
         return VRAM_UNSUPPORTED;
-    if (block->handle == 0)
+    if (block->handle >> 32 == 0)
         return VRAM_STALE_BLOCK;
     if (size_bytes == 0)
         return VRAM_BAD_REQUEST;

@@ -10,7 +10,7 @@
 static uint32_t measure(uint64_t count, uint64_t words[VRAM_BITMAP_LEVELS])
 {
     uint32_t depth = 0;
-    for (uint64_t below = count; depth == 0 || below > 1; depth++) {
+    for (uint64_t below = count; depth < VRAM_BITMAP_SHALLOW || below > 1; depth++) {
         words[depth] = (below + 63) / 64;
         below = words[depth];
     }
@@ -26,6 +26,15 @@ static void summarise(vram_bitmap *self, const uint64_t words[VRAM_BITMAP_LEVELS
                 self->levels[level][i >> 6] |= UINT64_C(1) << (i & 63);
 }
 
+/* Words that do not lie in the struct. */
+static uint64_t outer_words(uint32_t depth, const uint64_t words[VRAM_BITMAP_LEVELS])
+{
+    uint64_t total = 0;
+    for (uint32_t level = 0; level < (depth == VRAM_BITMAP_SHALLOW ? 1 : depth); level++)
+        total += words[level];
+    return total;
+}
+
 bool vram_bitmap_reserve(vram_bitmap *self, uint64_t count)
 {
     if (count <= self->capacity)
@@ -34,23 +43,20 @@ bool vram_bitmap_reserve(vram_bitmap *self, uint64_t count)
     vram_bitmap grown = {.capacity = (wanted + 63) / 64 * 64};
     uint64_t words[VRAM_BITMAP_LEVELS];
     grown.depth = measure(grown.capacity, words);
-    uint64_t total_words = 1;
-    for (uint32_t level = 0; level < grown.depth; level++)
-        total_words += words[level];
-    uint64_t *next = calloc(total_words, sizeof *next);
+    uint64_t *next = calloc(outer_words(grown.depth, words), sizeof *next);
     if (next == NULL)
         return false;
-    for (uint32_t level = 0; level < grown.depth; level++) {
+    for (uint32_t level = 0; level < grown.depth; next += words[level++])
         grown.levels[level] = next;
-        next += words[level];
+    if (vram_bitmap_is_shallow(&grown)) {
+        grown.levels[1] = self->middle;
+        grown.levels[2] = &self->top;
     }
-    grown.levels[grown.depth] = next;
-    *next = UINT64_C(1) << 63;
     if (self->capacity > 0)
         memcpy(grown.levels[0], self->levels[0], self->capacity / 8);
-    summarise(&grown, words);
     free(self->levels[0]);
     *self = grown;
+    summarise(self, words);
     return true;
 }
 
@@ -63,11 +69,33 @@ void vram_bitmap_free(vram_bitmap *self)
 uint64_t vram_bitmap_host_bytes(const vram_bitmap *self)
 {
     uint64_t words[VRAM_BITMAP_LEVELS];
-    uint64_t total_words = self->capacity > 0;
-    const uint32_t depth = self->capacity > 0 ? measure(self->capacity, words) : 0;
-    for (uint32_t level = 0; level < depth; level++)
-        total_words += words[level];
-    return total_words * sizeof(uint64_t);
+    const uint32_t depth = measure(self->capacity, words);
+    return self->capacity == 0 ? 0 : outer_words(depth, words) * sizeof(uint64_t);
+}
+
+void vram_bitmap_insert(vram_bitmap *self, uint32_t number)
+{
+    for (uint32_t level = 0; level < self->depth; level++) {
+        self->levels[level][number >> 6] |= UINT64_C(1) << (number & 63);
+        number >>= 6;
+    }
+}
+
+void vram_bitmap_remove(vram_bitmap *self, uint32_t number)
+{
+    for (uint32_t level = 0; level < self->depth; level++) {
+        if ((self->levels[level][number >> 6] &= ~(UINT64_C(1) << (number & 63))) != 0)
+            return;
+        number >>= 6;
+    }
+}
+
+uint32_t vram_bitmap_pop(vram_bitmap *self)
+{
+    const uint32_t number = vram_bitmap_next(self, 0);
+    if (number != VRAM_BITMAP_NONE)
+        vram_bitmap_remove(self, number);
+    return number;
 }
 
 bool vram_bitmap_check(const vram_bitmap *self, uint64_t *number)
@@ -89,25 +117,16 @@ bool vram_bitmap_check(const vram_bitmap *self, uint64_t *number)
     return true;
 }
 
-/* The least member whose bit at this level is in word `from >> 6`, at `from` or behind it. */
-static bool next_in_word(const vram_bitmap *self, uint32_t level, uint64_t from, uint64_t *bit)
-{
-    const uint64_t word = self->levels[level][from >> 6] & UINT64_MAX << (from & 63);
-    if (word == 0)
-        return false;
-    *bit = (from & ~UINT64_C(63)) | (uint64_t)__builtin_ctzll(word);
-    return true;
-}
-
-uint64_t vram_bitmap_next(const vram_bitmap *self, uint64_t from)
+uint32_t vram_bitmap_next(const vram_bitmap *self, uint32_t from)
 {
     uint64_t bits = self->capacity;
     for (uint32_t level = 0; level < self->depth && from < bits; level++) {
-        uint64_t bit = 0;
-        if (next_in_word(self, level, from, &bit)) {
+        const uint64_t word = self->levels[level][from >> 6] & UINT64_MAX << (from & 63);
+        if (word != 0) {
+            uint32_t number = (from & ~UINT32_C(63)) | (uint32_t)__builtin_ctzll(word);
             while (level-- > 0)
-                bit = bit << 6 | (uint64_t)__builtin_ctzll(self->levels[level][bit]);
-            return bit;
+                number = number << 6 | (uint32_t)__builtin_ctzll(self->levels[level][number]);
+            return number;
         }
         bits = (bits + 63) / 64;
         from = (from >> 6) + 1;

@@ -3,13 +3,13 @@
  * of. Not installed.
  *
  *   base                                     touched              count
- *   |  #  |  .  |  #  |  #  |  .  |  .  |  #  |.....|.....|.....|.....|
- *      1     2     5     1     4     2     3    never given out: no record
- *      generations: odd while live; even once released
+ *   |  #  |  .  |  #  |  #  |  .  |  .  |  #  |.....|.....|.....|.....|      '#' live   '.' free
+ *      7     0     3     9     0     0     5    never given out: no record
+ *      generation: which take it was; 0 while free
  *
- * P1 marked     below touched, the bitmap holds a slot exactly when its generation is even.
+ * P1 marked     below touched, the bitmap holds a slot exactly when its generation is 0.
  * P2 summed     each level of the bitmap tells the truth about the one below.
- * P3 counted    `live` slots have an odd generation.
+ * P3 counted    taken less given slots have a generation.
  * P4 untouched  touched is at most count, and no slot from there on is in the bitmap.
  *
  * take, give: O(1), one bit scan for each factor of 64 in the number of slots touched. Host memory:
@@ -24,19 +24,18 @@
 typedef struct vram_pool {
     vram_bitmap free;
     uint32_t *generations;
-    size_t capacity;     /* generations there is memory for */
-    uint32_t first_slot; /* number of the lowest slot in a handle: pools of one backend differ */
+    size_t capacity; /* of generations */
     uint32_t count;
     uint32_t touched;
-    uint32_t live;
+    uint64_t taken; /* takes and gives until now; the difference is live */
+    uint64_t given;
     uint64_t base_bytes;
     uint64_t block_bytes;
 } vram_pool;
 
+/* False when the host is out of memory. The pool must then stay where it is. */
+bool vram_pool_init(vram_pool *self, uint64_t base_bytes, uint64_t block_bytes, uint32_t count);
 void vram_pool_free(vram_pool *self);
-
-/* Extends the touched slots to `touched`, those below free; all-or-nothing. */
-bool vram_pool_touch(vram_pool *self, uint32_t touched);
 
 void vram_pool_walk(const vram_pool *self, vram_visit *visit, void *context);
 bool vram_pool_check(const vram_pool *self, vram_fault *fault);
@@ -49,55 +48,57 @@ static inline uint64_t vram_pool_offset(const vram_pool *self, uint32_t slot)
 
 static inline bool vram_pool_is_live(const vram_pool *self, uint32_t slot)
 {
-    return (self->generations[slot] & 1) != 0;
+    return self->generations[slot] != 0;
 }
 
-static inline uint64_t vram_pool_handle(const vram_pool *self, uint32_t slot)
+static inline uint64_t vram_pool_live(const vram_pool *self)
 {
-    return (uint64_t)self->generations[slot] << 32 | (self->first_slot + slot);
+    return self->taken - self->given;
 }
 
-/* Gives out a slot that is touched and free. */
+/* Gives out a slot that is touched, free and no longer in the bitmap. */
 static inline void vram_pool_publish(vram_pool *self, uint32_t slot, vram_block *out)
 {
-    vram_bitmap_remove(&self->free, slot);
-    self->generations[slot]++;
-    self->live++;
+    const uint32_t generation = (uint32_t)self->taken * 2 + 1; /* never 0 */
+    self->taken++;
+    self->generations[slot] = generation;
     out->offset_bytes = vram_pool_offset(self, slot);
     out->granted_bytes = self->block_bytes;
-    out->handle = vram_pool_handle(self, slot);
+    out->handle = (uint64_t)generation << 32 | slot;
 }
+
+/* Gives out this slot, free and perhaps not touched yet. */
+vram_result vram_pool_take_slot(vram_pool *self, uint32_t slot, vram_block *out);
+
+/* vram_pool_take and vram_pool_give of any pool; the handle is known to be good. */
+vram_result vram_pool_take_slowly(vram_pool *self, vram_block *out);
+vram_result vram_pool_give_slowly(vram_pool *self, uint64_t handle);
 
 /* The lowest free slot. VRAM_NO_SPACE when all are live. */
 static inline vram_result vram_pool_take(vram_pool *self, vram_block *out)
 {
-    uint32_t slot = self->touched;
-    if (!vram_bitmap_is_empty(&self->free))
-        slot = (uint32_t)vram_bitmap_first(&self->free);
-    else if (slot == self->count)
-        return VRAM_NO_SPACE;
-    else if (!vram_pool_touch(self, slot + 1))
-        return VRAM_NO_METADATA;
-    vram_pool_publish(self, slot, out);
+    if (__builtin_expect(self->free.top == 0, false))
+        return vram_pool_take_slowly(self, out);
+    vram_pool_publish(self, vram_bitmap_pop_shallow(&self->free), out);
     return VRAM_OK;
 }
 
-/* True when the block is a live one of this pool. */
-static inline bool vram_pool_owns(const vram_pool *self, vram_block block)
+/* True when the handle, whose generation is not 0, is that of a live slot. */
+static inline bool vram_pool_owns(const vram_pool *self, uint64_t handle)
 {
-    const uint32_t slot = (uint32_t)block.handle - self->first_slot;
-    return slot < self->touched && self->generations[slot] == block.handle >> 32 &&
-           vram_pool_is_live(self, slot) && block.offset_bytes == vram_pool_offset(self, slot);
+    const uint32_t slot = (uint32_t)handle;
+    return slot < self->touched && self->generations[slot] == handle >> 32;
 }
 
-static inline vram_result vram_pool_give(vram_pool *self, vram_block block)
+static inline vram_result vram_pool_give(vram_pool *self, uint64_t handle)
 {
-    if (!vram_pool_owns(self, block))
+    if (!vram_pool_owns(self, handle))
         return VRAM_STALE_BLOCK;
-    const uint32_t slot = (uint32_t)block.handle - self->first_slot;
-    self->generations[slot]++;
-    self->live--;
-    vram_bitmap_insert(&self->free, slot);
+    if (__builtin_expect(!vram_bitmap_is_shallow(&self->free), false))
+        return vram_pool_give_slowly(self, handle);
+    self->generations[(uint32_t)handle] = 0;
+    self->given++;
+    vram_bitmap_insert_shallow(&self->free, (uint32_t)handle);
     return VRAM_OK;
 }
 

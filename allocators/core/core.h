@@ -17,6 +17,7 @@ vram_value *vram_options_parse(const char *who, const vram_option *table, const 
 
 /* Tables of the built-in backends and layers; registry.c lists them. */
 extern const vram_ops vram_naive_ops;
+extern const vram_ops vram_null_ops;
 extern const vram_ops vram_fixed_ops;
 extern const vram_ops vram_list_ops;
 

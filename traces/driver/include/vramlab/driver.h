@@ -116,6 +116,21 @@ typedef struct vram_fit_result {
 bool vram_fit(vram_trace *trace, const vram_fit_options *options, vram_fit_result *result,
               vram_error *error);
 
+/* ------------------------------------------------------------------------------------------------
+ * benchmarks ---- */
+
+/* The calls of a trace and nothing else, as an array: what a benchmark repeats. A resize is a
+ * release and an allocation, refused asks are left out, and what lives to the end is released. */
+typedef struct vram_calls vram_calls;
+
+/* Holds the trace. The calls live on without it. */
+bool vram_calls_of(vram_trace *trace, vram_calls **out, vram_error *error);
+void vram_calls_free(vram_calls *calls); /* NULL is allowed */
+uint64_t vram_calls_count(const vram_calls *calls);
+
+/* Makes all calls once. Returns how many ns they took; *refused is how many allocations failed. */
+uint64_t vram_calls_run(vram_calls *calls, vram_backend *backend, uint64_t *refused);
+
 #ifdef __cplusplus
 }
 #endif

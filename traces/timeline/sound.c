@@ -1,7 +1,7 @@
 /*
  * sound.c - is a timeline what timeline.h promises? One replay of its operations against its lives.
  *
- * O(operations). Holds 8 bytes a block if blocks move and 1 if blocks retire, else nothing.
+ * O(operations). Holds 16 bytes a block if blocks move and 1 if blocks retire, else nothing.
  */
 #include <vramlab/timeline.h>
 
@@ -10,40 +10,19 @@
 
 typedef struct life_check {
     const vram_timeline *timeline;
-    uint64_t
-        *moved_to; /* where a block that was moved lives, by block; NULL until the first MOVE */
+    vram_places places;
     bool *retired; /* NULL until the first RETIRE */
     uint64_t allocs, releases, fails;
 } life_check;
 
-static const char unsound_memory[] = "the host is out of memory";
-
-static uint64_t offset_of(const life_check *self, uint32_t block)
-{
-    if (self->moved_to != NULL && self->moved_to[block] != UINT64_MAX)
-        return self->moved_to[block];
-    return self->timeline->ops[self->timeline->lives[block].birth].offset_bytes;
-}
-
-static const char *move_to(life_check *self, const vram_op *op)
-{
-    const size_t lives = self->timeline->life_count;
-    if (self->moved_to == NULL) {
-        self->moved_to = malloc(lives * sizeof *self->moved_to);
-        if (self->moved_to == NULL)
-            return unsound_memory;
-        memset(self->moved_to, 0xff, lives * sizeof *self->moved_to);
-    }
-    self->moved_to[op->block] = op->offset_bytes;
-    return NULL;
-}
+static const char out_of_memory[] = "the host is out of memory";
 
 static const char *retire(life_check *self, const vram_op *op)
 {
     if (self->retired == NULL) {
         self->retired = calloc(self->timeline->life_count, sizeof *self->retired);
         if (self->retired == NULL)
-            return unsound_memory;
+            return out_of_memory;
     }
     if (self->retired[op->block])
         return "a block is retired twice";
@@ -78,8 +57,9 @@ static const char *on_block(life_check *self, const vram_op *op, uint32_t index)
     if (op->kind == VRAM_OP_MOVE)
         return op->offset_bytes > timeline->arena_bytes - op->granted_bytes
                    ? "the block does not lie within the arena"
-                   : move_to(self, op);
-    if (op->offset_bytes != offset_of(self, op->block))
+               : vram_place_move(&self->places, index) ? NULL
+                                                       : out_of_memory;
+    if (op->offset_bytes != vram_place_of(&self->places, op->block).offset_bytes)
         return "the block is elsewhere";
     if (op->kind == VRAM_OP_RETIRE)
         return retire(self, op);
@@ -168,9 +148,9 @@ static bool counts_agree(const life_check *self)
 
 bool vram_timeline_check(const vram_timeline *timeline, vram_error *error)
 {
-    life_check check = {.timeline = timeline};
+    life_check check = {.timeline = timeline, .places = {.timeline = timeline}};
     const bool good = ops_are_sound(&check, error);
-    free(check.moved_to);
+    vram_places_free(&check.places);
     free(check.retired);
     if (!good)
         return false;

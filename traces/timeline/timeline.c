@@ -160,6 +160,33 @@ const char *vram_op_kind_name(vram_op_kind kind)
     return (unsigned)kind < VRAM_OP_KINDS ? names[kind] : "unknown";
 }
 
+/* ---- places ---- */
+
+vram_place vram_place_of(const vram_places *places, uint32_t block)
+{
+    if (places->moved != NULL && places->moved[block].since_op != 0)
+        return places->moved[block];
+    const uint32_t birth = places->timeline->lives[block].birth;
+    return (vram_place){places->timeline->ops[birth].offset_bytes, birth};
+}
+
+bool vram_place_move(vram_places *places, uint32_t op)
+{
+    if (places->moved == NULL)
+        places->moved = calloc(places->timeline->life_count, sizeof *places->moved);
+    if (places->moved == NULL)
+        return false;
+    const vram_op *const move = &places->timeline->ops[op];
+    places->moved[move->block] = (vram_place){move->offset_bytes, op};
+    return true;
+}
+
+void vram_places_free(vram_places *places)
+{
+    free(places->moved);
+    places->moved = NULL;
+}
+
 static void free_texts(char **texts, size_t count)
 {
     for (size_t i = 0; i < count; i++)

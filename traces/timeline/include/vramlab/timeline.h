@@ -131,6 +131,27 @@ const char *vram_timeline_tag(const vram_timeline *timeline, uint32_t index);
 const char *vram_timeline_stack(const vram_timeline *timeline, uint32_t index);
 
 /*
+ * Where blocks live while the operations are read in order. Takes memory only once a block moves.
+ *
+ *     vram_places places = {.timeline = timeline};
+ *     for each operation: if it is a MOVE, vram_place_move(&places, op) after looking at the old
+ * place vram_places_free(&places);
+ */
+typedef struct vram_place {
+    uint64_t offset_bytes;
+    uint32_t since_op; /* the ALLOC or MOVE by which the block came here */
+} vram_place;
+
+typedef struct vram_places {
+    const vram_timeline *timeline;
+    vram_place *moved; /* by block; since_op 0 where it has not moved */
+} vram_places;
+
+vram_place vram_place_of(const vram_places *places, uint32_t block);
+bool vram_place_move(vram_places *places, uint32_t op); /* false: out of host memory */
+void vram_places_free(vram_places *places);
+
+/*
  * Whether the timeline is sound, and if not, what is wrong and where: every index is in range, time
  * does not run backwards, every block is released at most once and from where it is, lies within
  * the arena and is at least as large as what was asked for. That no two live blocks overlap is told

@@ -6,14 +6,12 @@
 #include "core/core.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const vram_ops *const registry[] = {
-    &vram_naive_ops,
-    &vram_fixed_ops,
-    &vram_list_ops,
-    &vram_null_ops,
+    &vram_naive_ops, &vram_fixed_ops, &vram_list_ops, &vram_null_ops, &vram_caching_ops,
 };
 
 const vram_ops *vram_registry_at(size_t index)
@@ -160,6 +158,17 @@ static bool share_arena(stack *self, const vram_config *config, vram_error *erro
     return true;
 }
 
+/* Offsets above the arena leave no place for what a layer lays beside its inner backend. */
+static bool layer_fits(const vram_ops *layer, const vram_backend *inner, vram_error *error)
+{
+    if (inner == NULL || inner->address_bytes == inner->arena_bytes || layer->inner_bytes == NULL)
+        return true;
+    return vram_fail(error,
+                     "%s keeps a part of the arena, which %s (virtual addresses) has no "
+                     "place for",
+                     layer->name, inner->ops->name);
+}
+
 /* Makes the parts from the innermost outwards; each takes over its values and its inner backend. */
 static vram_backend *make_stack(stack *self, const vram_config *config, vram_error *error)
 {
@@ -170,7 +179,8 @@ static vram_backend *make_stack(stack *self, const vram_config *config, vram_err
         own.values = self->parts[i].values;
         own.inner = inner;
         vram_backend *made = NULL;
-        if (!self->parts[i].ops->create(&own, &made, error)) {
+        if (!layer_fits(self->parts[i].ops, inner, error) ||
+            !self->parts[i].ops->create(&own, &made, error)) {
             vram_destroy(inner);
             return NULL;
         }
@@ -181,18 +191,60 @@ static vram_backend *make_stack(stack *self, const vram_config *config, vram_err
         self->parts[i].values = NULL;
         if (made->unit_bytes == 0)
             made->unit_bytes = inner != NULL ? inner->unit_bytes : 1;
+        if (made->address_bytes == 0)
+            made->address_bytes = inner != NULL && inner->address_bytes > inner->arena_bytes
+                                      ? inner->address_bytes
+                                      : made->arena_bytes;
         inner = made;
     }
     return inner;
 }
 
-static vram_backend *create_stack(char *text, const vram_config *config, vram_error *error)
+/* Appends the options of a part that a result must name and that were not given. */
+static void name_defaults(const part *self, bool has_options, FILE *out)
+{
+    for (size_t i = 0; self->ops->options != NULL && self->ops->options[i].name != NULL; i++) {
+        const vram_option *option = &self->ops->options[i];
+        if (!option->shown || self->values[i].given)
+            continue;
+        fprintf(out, "%c%s=%s", has_options ? ',' : ':', option->name, option->fallback);
+        has_options = true;
+    }
+}
+
+/* The stack as written, with what a result must name. NULL when the host is out of memory. */
+static char *spec_of(const stack *self, const char *text)
+{
+    char *spec = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&spec, &length);
+    if (out == NULL)
+        return NULL;
+    for (size_t i = 0; i < self->count; i++) {
+        const size_t span = strcspn(text, "+");
+        fprintf(out, "%s%.*s", i > 0 ? "+" : "", (int)span, text);
+        name_defaults(&self->parts[i], memchr(text, ':', span) != NULL, out);
+        text += span + (text[span] == '+');
+    }
+    return fclose(out) == 0 ? spec : NULL;
+}
+
+static vram_backend *create_stack(const char *text, char *copy, const vram_config *config,
+                                  vram_error *error)
 {
     stack parsed;
-    if (!read_stack(text, config->arena_bytes, &parsed, error))
+    if (!read_stack(copy, config->arena_bytes, &parsed, error))
         return NULL;
-    vram_backend *made =
-        share_arena(&parsed, config, error) ? make_stack(&parsed, config, error) : NULL;
+    char *spec = spec_of(&parsed, text);
+    vram_backend *made = NULL;
+    if (spec == NULL)
+        vram_fail(error, "%s: out of host memory", text);
+    else if (share_arena(&parsed, config, error))
+        made = make_stack(&parsed, config, error);
+    if (made != NULL)
+        made->spec = spec;
+    else
+        free(spec);
     free_values(&parsed);
     return made;
 }
@@ -204,16 +256,12 @@ bool vram_create_from_text(const char *text, const vram_config *config, vram_bac
         return vram_fail(error, "an arena of %llu bytes is not possible: 1 byte to 1 PiB",
                          (unsigned long long)config->arena_bytes);
     char *copy = strdup(text);
-    char *spec = strdup(text);
-    if (copy == NULL || spec == NULL)
-        vram_fail(error, "%s: out of host memory", text);
-    vram_backend *made = copy != NULL && spec != NULL ? create_stack(copy, config, error) : NULL;
+    if (copy == NULL)
+        return vram_fail(error, "%s: out of host memory", text);
+    vram_backend *made = create_stack(text, copy, config, error);
     free(copy);
-    if (made == NULL) {
-        free(spec);
+    if (made == NULL)
         return false;
-    }
-    made->spec = spec;
     *out = made;
     return true;
 }

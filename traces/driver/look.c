@@ -7,6 +7,7 @@ typedef struct tally {
     vram_look look;
     uint64_t granted_bytes;
     uint64_t run_bytes; /* of spans that no live or pending block occupies, up to here */
+    uint64_t end_bytes; /* of the last span; virtual addresses have gaps */
 } tally;
 
 static void count_span(void *context, const vram_span *span)
@@ -38,7 +39,10 @@ static void count_span(void *context, const vram_span *span)
     case VRAM_SPAN_KINDS:
         break;
     }
-    self->run_bytes = occupied ? 0 : self->run_bytes + size_bytes;
+    if (occupied || span->offset_bytes != self->end_bytes)
+        self->run_bytes = 0;
+    self->run_bytes += occupied ? 0 : size_bytes;
+    self->end_bytes = span->offset_bytes + size_bytes;
     if (self->run_bytes > self->look.largest_free_bytes)
         self->look.largest_free_bytes = self->run_bytes;
 }

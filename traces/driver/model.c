@@ -24,6 +24,7 @@ typedef struct node {
 
 struct vram_model {
     uint64_t arena_bytes;
+    uint64_t address_bytes; /* above arena_bytes: virtual addresses, gaps between spans */
     uint64_t granted_bytes;
     uint64_t live_blocks;
     node *nodes; /* nodes[NIL] is never in the tree */
@@ -34,12 +35,13 @@ struct vram_model {
     uint64_t random;
 };
 
-vram_model *vram_model_create(uint64_t arena_bytes)
+vram_model *vram_model_create(uint64_t arena_bytes, uint64_t address_bytes)
 {
     vram_model *self = calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;
     self->arena_bytes = arena_bytes;
+    self->address_bytes = address_bytes;
     self->used = 1;
     self->random = UINT64_C(0x9E3779B97F4A7C15);
     return self;
@@ -149,11 +151,11 @@ static bool is_acceptable(const vram_model *self, const vram_request *request,
         return vram_fail(error,
                          "%" PRIu64 " bytes were asked for and %" PRIu64 " granted at %" PRIu64,
                          request->size_bytes, granted, from);
-    if (from > self->arena_bytes || granted > self->arena_bytes - from)
+    if (from > self->address_bytes || granted > self->address_bytes - from)
         return vram_fail(error,
                          "the block of %" PRIu64 " bytes at %" PRIu64
                          " leaves the arena of %" PRIu64 " bytes",
-                         granted, from, self->arena_bytes);
+                         granted, from, self->address_bytes);
     if (request->align_bytes != 0 && from % request->align_bytes != 0)
         return vram_fail(error,
                          "the block at %" PRIu64 " is not at a multiple of %" PRIu64
@@ -250,6 +252,7 @@ typedef struct comparison {
     vram_error *error;
     bool agrees;
     uint64_t end_bytes; /* of the last span */
+    uint64_t all_bytes; /* of all spans */
     uint64_t live_blocks;
     uint64_t kind_bytes[VRAM_SPAN_KINDS];
 } comparison;
@@ -257,16 +260,18 @@ typedef struct comparison {
 static bool span_is_sound(const comparison *self, const vram_span *span)
 {
     const uint64_t from = span->offset_bytes;
-    if (from != self->end_bytes)
+    const bool may_have_gaps = self->model->address_bytes > self->model->arena_bytes;
+    if (from != self->end_bytes && !(may_have_gaps && from > self->end_bytes))
         return vram_fail(self->error,
                          "the walk leaves the arena untiled: a span ends at %" PRIu64
                          " and the next begins at %" PRIu64,
                          self->end_bytes, from);
-    if (span->size_bytes == 0 || span->size_bytes > self->model->arena_bytes - from)
+    if (span->size_bytes == 0 || from > self->model->address_bytes ||
+        span->size_bytes > self->model->address_bytes - from)
         return vram_fail(
             self->error,
             "the walk has a %s span of %" PRIu64 " bytes at %" PRIu64 " in an arena of %" PRIu64,
-            vram_span_kind_name(span->kind), span->size_bytes, from, self->model->arena_bytes);
+            vram_span_kind_name(span->kind), span->size_bytes, from, self->model->address_bytes);
     const bool slots = span->kind == VRAM_SPAN_BOUND;
     if (span->block_bytes == 0 ||
         (slots ? span->size_bytes % span->block_bytes != 0 : span->block_bytes != span->size_bytes))
@@ -305,7 +310,8 @@ static void compare_span(void *context, const vram_span *span)
         self->agrees = false;
         return;
     }
-    self->end_bytes += span->size_bytes;
+    self->end_bytes = span->offset_bytes + span->size_bytes;
+    self->all_bytes += span->size_bytes;
     self->kind_bytes[span->kind] += span->size_bytes;
     self->live_blocks += span->kind == VRAM_SPAN_LIVE;
 }
@@ -331,9 +337,9 @@ bool vram_model_agrees(const vram_model *self, const vram_backend *backend, vram
     vram_walk(backend, compare_span, &walked);
     if (!walked.agrees)
         return false;
-    if (walked.end_bytes != self->arena_bytes)
-        return vram_fail(error, "the walk ends at %" PRIu64 " of %" PRIu64 " bytes",
-                         walked.end_bytes, self->arena_bytes);
+    if (walked.all_bytes != self->arena_bytes)
+        return vram_fail(error, "the walk shows %" PRIu64 " of %" PRIu64 " bytes", walked.all_bytes,
+                         self->arena_bytes);
     if (walked.live_blocks != self->live_blocks)
         return vram_fail(error, "the walk shows %" PRIu64 " live blocks and the model has %" PRIu64,
                          walked.live_blocks, self->live_blocks);

@@ -11,8 +11,8 @@
 
 typedef struct vram_model vram_model;
 
-/* NULL when the host is out of memory. */
-vram_model *vram_model_create(uint64_t arena_bytes);
+/* A backend's arena_bytes and address_bytes. NULL when the host is out of memory. */
+vram_model *vram_model_create(uint64_t arena_bytes, uint64_t address_bytes);
 void vram_model_destroy(vram_model *self); /* NULL is allowed */
 
 /*
@@ -35,10 +35,10 @@ uint64_t vram_model_live_blocks(const vram_model *self);
 uint64_t vram_model_granted_bytes(const vram_model *self);
 
 /*
- * Compares the backend's own account with the model: the walk tiles the arena in address order, its
- * live spans are exactly the model's blocks, the bytes of each kind are those in stats, and the six
- * parts of stats add up to the arena. False with a message for the first difference.
- * O(spans log live).
+ * Compares the backend's own account with the model: the walk tiles the arena in address order
+ * (with virtual addresses: its spans add up to the arena), its live spans are exactly the model's
+ * blocks, the bytes of each kind are those in stats, and the six parts of stats add up to the
+ * arena. False with a message for the first difference. O(spans log live).
  */
 bool vram_model_agrees(const vram_model *self, const vram_backend *backend, vram_error *error);
 

@@ -20,7 +20,7 @@ static const char *without_folders(const char *path)
 bool vram_record_begin(vram_run *self)
 {
     if (!vram_timeline_begin(self->record, without_folders(self->info->path), self->backend->spec,
-                             self->backend->arena_bytes, self->info->unit_bytes,
+                             self->backend->address_bytes, self->info->unit_bytes,
                              self->info->has_clock))
         return out_of_memory(self);
     return true;
@@ -106,7 +106,9 @@ bool vram_record_causes(vram_run *self, const vram_stats *stats)
         .bound_bytes = stats->bound_bytes,
         .pending_bytes = stats->pending_bytes,
         .reserve_bytes = stats->reserve_bytes,
-        .padding_bytes = stats->padding_bytes,
+        /* to a timeline, addresses without memory are a part of the arena that serves nobody */
+        .padding_bytes =
+            stats->padding_bytes + self->backend->address_bytes - self->backend->arena_bytes,
     };
     return vram_timeline_note_causes(self->record, &causes) || out_of_memory(self);
 }

@@ -418,6 +418,9 @@ static bool begin(vram_run *self)
     self->observed = options->verify || options->record != NULL;
     if (options->arena != NULL && vram_arena_has_bytes(options->arena))
         self->bytes = options->arena;
+    if (self->bytes != NULL && self->backend->address_bytes > self->backend->arena_bytes)
+        return vram_run_fail(self, "it hands out virtual addresses, which an arena with bytes does "
+                                   "not have");
     if (options->arena != NULL && options->arena->size_bytes < self->backend->arena_bytes)
         return vram_run_fail(self,
                              "the arena has %" PRIu64 " bytes and the backend hands out %" PRIu64,
@@ -430,7 +433,7 @@ static bool begin(vram_run *self)
         self->clock_cost_ns = vram_clock_cost_ns();
     }
     if (options->verify) {
-        self->model = vram_model_create(self->backend->arena_bytes);
+        self->model = vram_model_create(self->backend->arena_bytes, self->backend->address_bytes);
         if (self->model == NULL)
             return vram_run_fail(self, "the host is out of memory for the model");
     }

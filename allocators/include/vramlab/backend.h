@@ -137,6 +137,7 @@ typedef struct vram_option {
     const char *choices; /* CHOICE: "first|next|best"; SIZE, COUNT: one word allowed instead of a
                             number, such as "auto" */
     const char *help;    /* one line */
+    bool shown; /* a result must name it: part of the backend's spec even when it is the default */
 } vram_option;
 
 /* A parsed value, in the order of the table. */
@@ -181,11 +182,20 @@ typedef struct vram_config {
 
 typedef struct vram_ops vram_ops;
 
-/* The head of every backend. Embed it as the first member; core fills it in after create. */
+/*
+ * The head of every backend. Embed it as the first member; core fills it in after create.
+ *
+ * address_bytes is above arena_bytes only in a backend that models a driver with virtual memory:
+ * arena_bytes of it at any offsets below address_bytes. Its spans still come in address order, do
+ * not overlap and add up to arena_bytes, but there are gaps between them. It has no use for an
+ * arena with bytes, and no layer that lays something beside it will wrap it.
+ */
 typedef struct vram_backend {
     const vram_ops *ops;
     uint64_t arena_bytes;
     uint64_t unit_bytes;
+    uint64_t
+        address_bytes;  /* offsets are below it; 0 from create stands for arena_bytes, see below */
     char *spec;         /* as written, with all options: "buddy:min=512" ; owned by core */
     void *owned_values; /* owned by core */
 } vram_backend;
@@ -208,7 +218,7 @@ struct vram_ops {
     const char *summary;        /* one line for `vramlab list` */
     const vram_option *options; /* ends with a null name; NULL when there are none */
     bool layer;                 /* wraps config->inner */
-    bool special;               /* left out of comparisons unless asked for: null, the driver's own */
+    bool special; /* left out of comparisons unless asked for: null, the driver's own */
 
     /* Makes an instance. On failure returns false with a message that says what would be right, and
      * leaks nothing; config->inner is then still the caller's. */

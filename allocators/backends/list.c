@@ -106,7 +106,7 @@ static bool list_create(const vram_config *config, vram_backend **out, vram_erro
     self->first_bin = first_bin;
     self->tree_count = tree_count;
     self->order = (span_order){.spans = &self->spans, .by_address = policy != LIST_BEST};
-    if (!spans_create(&self->spans) || !span_order_reserve(&self->order)) {
+    if (!spans_create(&self->spans, 0) || !span_order_reserve(&self->order)) {
         list_destroy(&self->head);
         return vram_fail(error, "out of host memory");
     }

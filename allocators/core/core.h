@@ -21,6 +21,7 @@ extern const vram_ops vram_null_ops;
 extern const vram_ops vram_fixed_ops;
 extern const vram_ops vram_list_ops;
 extern const vram_ops vram_caching_ops;
+extern const vram_ops vram_buddy_ops;
 
 /* unit_bytes is a power of two; size_bytes is at most VRAM_ARENA_MAX, so that nothing wraps. */
 static inline uint64_t vram_round_up(uint64_t size_bytes, uint64_t unit_bytes)

@@ -12,6 +12,10 @@
 
 static const vram_ops *const registry[] = {
     &vram_naive_ops, &vram_fixed_ops, &vram_list_ops, &vram_null_ops, &vram_caching_ops,
+    &vram_naive_ops,
+    &vram_fixed_ops,
+    &vram_list_ops,
+    &vram_buddy_ops,
 };
 
 const vram_ops *vram_registry_at(size_t index)

@@ -5,10 +5,13 @@
 
 #include <stdlib.h>
 
-bool spans_create(spans *self)
+bool spans_create(spans *self, uint64_t begin_bytes)
 {
     *self = (spans){.at = NULL};
-    return spans_grow(self, 1);
+    if (!spans_grow(self, 1))
+        return false;
+    self->at[0].offset_bytes = begin_bytes;
+    return true;
 }
 
 void spans_destroy(spans *self)
@@ -59,8 +62,18 @@ uint32_t spans_append(spans *self, uint64_t size_bytes)
     return number;
 }
 
+static void show_padding(uint64_t from_bytes, uint64_t to_bytes, vram_visit *visit, void *context)
+{
+    if (from_bytes < to_bytes)
+        visit(context, &(vram_span){.offset_bytes = from_bytes,
+                                    .size_bytes = to_bytes - from_bytes,
+                                    .block_bytes = to_bytes - from_bytes,
+                                    .kind = VRAM_SPAN_PADDING});
+}
+
 void spans_walk(const spans *self, uint64_t arena_bytes, vram_visit *visit, void *context)
 {
+    show_padding(0, self->at[0].offset_bytes, visit, context);
     for (uint32_t number = self->at[0].after; number != 0; number = self->at[number].after) {
         const span *it = &self->at[number];
         const bool live = span_is_live(it);
@@ -70,12 +83,7 @@ void spans_walk(const spans *self, uint64_t arena_bytes, vram_visit *visit, void
                                     .handle = live ? (uint64_t)it->generation << 32 | number : 0,
                                     .kind = live ? VRAM_SPAN_LIVE : VRAM_SPAN_FREE});
     }
-    const uint64_t end_bytes = span_end(&self->at[self->at[0].before]);
-    if (end_bytes < arena_bytes)
-        visit(context, &(vram_span){.offset_bytes = end_bytes,
-                                    .size_bytes = arena_bytes - end_bytes,
-                                    .block_bytes = arena_bytes - end_bytes,
-                                    .kind = VRAM_SPAN_PADDING});
+    show_padding(span_end(&self->at[self->at[0].before]), arena_bytes, visit, context);
 }
 
 /* I3: the list of unused numbers has the length it should have and ends. */
@@ -94,7 +102,7 @@ bool spans_check(const spans *self, uint64_t end_bytes, uint64_t unit_bytes, spa
                  vram_fault *fault)
 {
     *found = (spans_free){0};
-    uint64_t reached_bytes = 0;
+    uint64_t reached_bytes = self->at[0].offset_bytes;
     uint64_t granted_bytes = 0;
     uint64_t live_blocks = 0;
     uint32_t count = 0;
@@ -129,9 +137,10 @@ bool spans_check(const spans *self, uint64_t end_bytes, uint64_t unit_bytes, spa
 
 void spans_stats(const spans *self, uint64_t arena_bytes, uint64_t end_bytes, vram_stats *out)
 {
+    const uint64_t spanned_bytes = end_bytes - self->at[0].offset_bytes;
     *out = (vram_stats){.granted_bytes = self->granted_bytes,
-                        .free_bytes = end_bytes - self->granted_bytes,
-                        .padding_bytes = arena_bytes - end_bytes,
+                        .free_bytes = spanned_bytes - self->granted_bytes,
+                        .padding_bytes = arena_bytes - spanned_bytes,
                         .live_blocks = self->live_blocks,
                         .spans = spans_count(self),
                         .bookkeeping_bytes = self->capacity * sizeof *self->at};

@@ -10,7 +10,7 @@
  * array may move. A live span holds the generation that its handle must show; a free one lends the
  * same two words to the index of the backend that owns it (a tree, a list of a bin). Number 0 is
  * never handed out: it stands before the first and after the last span and counts as live, so that
- * merging needs no test for the ends.
+ * merging needs no test for the ends. Its offset is where the first span begins.
  *
  * I1  following `after` from 0 meets spans that tile the arena, and `before` mirrors it.
  * I2  every size and offset is a multiple of the unit.
@@ -55,8 +55,9 @@ typedef struct spans {
     uint64_t live_blocks;
 } spans;
 
-/* An empty table; the caller lays out the arena with spans_append. False: out of host memory. */
-bool spans_create(spans *self);
+/* An empty table, to be laid out with spans_append from begin_bytes on; what lies below is never
+ * handed out. False: out of host memory. */
+bool spans_create(spans *self, uint64_t begin_bytes);
 void spans_destroy(spans *self);
 
 /* Adds a free span behind the last one (the index is the caller's to set); the table must have
@@ -173,7 +174,7 @@ static inline void spans_retire(spans *self, uint32_t number)
     self->live_blocks--;
 }
 
-/* Every span in address order, then what lies between their end and arena_bytes as padding. */
+/* Every span in address order; what the arena has before and behind them is padding. */
 void spans_walk(const spans *self, uint64_t arena_bytes, vram_visit *visit, void *context);
 
 /* What one walk along the chain finds free; the backend compares it with a walk of its own. */
@@ -182,7 +183,7 @@ typedef struct spans_free {
     uint64_t bytes;
 } spans_free;
 
-/* Tests I1 to I4 for spans that begin at 0 and should end at end_bytes. */
+/* Tests I1 to I4 for spans that should end at end_bytes. */
 bool spans_check(const spans *self, uint64_t end_bytes, uint64_t unit_bytes, spans_free *found,
                  vram_fault *fault);
 

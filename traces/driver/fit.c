@@ -7,8 +7,9 @@
  *
  * A larger arena may fail where a smaller one completed, so bisection could answer anything.
  * Hence every size is tried, upwards from the lower bound: in steps of step_share of the bound up
- * to twice the bound, above that in steps ten times as coarse relative to the size itself. A
- * failing arena is cheap, as the replay stops at its first failure.
+ * to twice the bound, above that in steps ten times as coarse relative to the size itself; each
+ * rounded down to the trace's unit. A failing arena is cheap, as the replay stops at its first
+ * failure.
  *
  * The scan ends when it is safe to say that no larger arena fails:
  *   - the last QUIET_STEPS sizes completed, or
@@ -47,10 +48,9 @@ typedef struct attempt {
     uint64_t failed_event;
 } attempt;
 
-static uint64_t round_to_unit(const search *self, double size_bytes)
+static uint64_t whole_units(const search *self, double size_bytes)
 {
-    const uint64_t whole_bytes = (uint64_t)size_bytes;
-    return (whole_bytes + self->unit_bytes - 1) & ~(self->unit_bytes - 1);
+    return (uint64_t)(size_bytes + 0.5) & ~(self->unit_bytes - 1);
 }
 
 /* Replays in an arena of this size. False on an error; an arena that is too small for the backend
@@ -99,7 +99,7 @@ static uint64_t size_at(const search *self, uint64_t step, uint64_t before_bytes
     const double bound = (double)self->options->lower_bound_bytes;
     const double fine = bound * (1.0 + (double)step * self->share);
     const double coarse = (double)before_bytes * (1.0 + COARSE * self->share);
-    const uint64_t next_bytes = round_to_unit(self, fine <= 2 * bound ? fine : coarse);
+    const uint64_t next_bytes = whole_units(self, fine <= 2 * bound ? fine : coarse);
     return next_bytes > before_bytes ? next_bytes : before_bytes + self->unit_bytes;
 }
 
@@ -135,7 +135,7 @@ static bool gallop(search *self)
     self->enough_bytes = tried.extent_bytes + largest_request(self);
     const double bound = (double)self->options->lower_bound_bytes;
     for (double distance = self->share; self->known_good_bytes == 0; distance *= 2) {
-        const uint64_t arena_bytes = round_to_unit(self, bound * (1.0 + distance));
+        const uint64_t arena_bytes = whole_units(self, bound * (1.0 + distance));
         if (arena_bytes >= self->limit_bytes) {
             self->known_good_bytes = self->limit_bytes;
         } else {
@@ -151,7 +151,7 @@ static bool gallop(search *self)
 static bool scan(search *self)
 {
     vram_fit_result *const result = self->result;
-    uint64_t arena_bytes = round_to_unit(self, (double)self->options->lower_bound_bytes);
+    uint64_t arena_bytes = self->options->lower_bound_bytes;
     uint64_t failures = 0; /* since the smallest */
     uint64_t quiet = 0;    /* sizes that completed since the last failure */
     for (uint64_t step = 1; arena_bytes <= self->limit_bytes; step++) {
@@ -197,7 +197,7 @@ bool vram_fit(vram_trace *trace, const vram_fit_options *options, vram_fit_resul
         .share = options->step_share > 0 ? options->step_share : 0.001,
         .unit_bytes = vram_trace_info_of(trace)->unit_bytes,
     };
-    self.limit_bytes = round_to_unit(&self, (double)options->lower_bound_bytes * give_up);
+    self.limit_bytes = whole_units(&self, (double)options->lower_bound_bytes * give_up);
     if (self.limit_bytes > VRAM_ARENA_MAX)
         self.limit_bytes = VRAM_ARENA_MAX;
     return gallop(&self) && (self.known_good_bytes == 0 || scan(&self));

@@ -22,7 +22,8 @@ typedef struct vram_names {
 bool vram_names_intern(vram_names *names, const char *text, size_t bytes, uint32_t *index);
 /* "" for an index out of range. */
 const char *vram_names_text(const vram_names *names, uint32_t index);
-uint32_t vram_names_count(const vram_names *names); /* at least 1: "" */
+uint32_t vram_names_bytes(const vram_names *names, uint32_t index); /* its length */
+uint32_t vram_names_count(const vram_names *names);                 /* at least 1: "" */
 void vram_names_free(vram_names *names);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef VRAMLAB_READERS_READER_H
 #define VRAMLAB_READERS_READER_H
 
+#include "idmap.h"
 #include "input.h"
 #include "names.h"
 
@@ -26,6 +27,8 @@ typedef struct vram_raw {
     uint8_t kind;        /* vram_event_kind */
     uint8_t align_log2;
     bool null_id; /* FREE, RESIZE: of NULL */
+    bool renames; /* RESIZE: from now on the id is new_id */
+    uint64_t new_id;
 } vram_raw;
 
 /* One opened file, as its format sees it. */
@@ -37,8 +40,13 @@ typedef struct vram_source {
                               that only the format can see, by vram_source_anomaly */
     vram_names tags, stacks;
     uint64_t *streams; /* handles by index */
-    size_t stream_count, stream_capacity;
-    void *state; /* the format's own */
+    size_t stream_capacity;
+    vram_idmap stream_index; /* handle -> index */
+    uint64_t last_handle;    /* the stream used last, and its index */
+    uint32_t last_stream;
+    const char *record_name; /* how messages tell the place: "event"; NULL: by line or byte */
+    uint64_t record;         /* number of the record in hand, from 1 */
+    void *state;             /* the format's own */
 } vram_source;
 
 typedef struct vram_format {
@@ -50,7 +58,7 @@ typedef struct vram_format {
      * be, 2 has my structure, 3 bears my name. The surest wins; on a tie, the earlier in the list.
      * NULL: never found by content (a workload). */
     int (*probe)(const char *head, size_t head_bytes);
-    /* Sets source->state. On failure nothing is left behind. */
+    /* Sets source->state; counts no anomalies. On failure nothing is left behind. */
     bool (*open)(vram_source *source, vram_error *error);
     vram_step (*next)(vram_source *source, vram_raw *event, vram_error *error);
     /* Back to the first event. NULL: trace.c closes, takes the input to its start and opens. */
@@ -61,6 +69,8 @@ typedef struct vram_format {
 } vram_format;
 
 enum { VRAM_PROBE_BYTES = 4096 };
+
+#define VRAM_UNIT_MAX (UINT64_C(1) << 21) /* the largest unit_bytes that a file may state */
 
 /* "line 12" or "byte 4711": where the input is. Returns text. */
 const char *vram_source_where(const vram_source *source, char text[64]);
@@ -75,6 +85,14 @@ __attribute__((format(printf, 4, 5))) bool vram_source_anomaly(vram_source *sour
                                                                vram_anomaly anomaly,
                                                                vram_error *error,
                                                                const char *format, ...);
+
+/* The index of a stream's handle, numbered as they first come. False when out of memory. */
+bool vram_source_stream(vram_source *source, uint64_t handle, uint32_t *index);
+
+/* The figure by its name in vram_recorded ("cut" apart); NULL when there is none of that name. */
+uint64_t *vram_recorded_field(vram_recorded *recorded, const char *name, size_t name_bytes);
+/* The names that vram_recorded_field knows, by index; NULL beyond the last. */
+const char *vram_recorded_name(size_t index);
 
 /* All formats, ending with NULL (readers/formats.c). */
 extern const vram_format *const vram_formats[];

@@ -9,8 +9,9 @@
  *     vram_trace_close(trace);
  *
  * Formats are told apart by content, plain or gzip. What comes out is normalised: ids are live
- * exactly once between ALLOC and FREE, sizes are at least 1, and what the file had wrong is counted
- * in vram_trace_info, by the rule stated at each anomaly.
+ * exactly once between ALLOC and FREE, sizes are at least 1, all that is live adds up to less than
+ * 2^62 bytes, time starts at 0 and never runs back, and what the file had wrong is counted in
+ * vram_trace_info, by the rule stated at each anomaly.
  */
 #ifndef VRAMLAB_TRACE_H
 #define VRAMLAB_TRACE_H
@@ -42,7 +43,7 @@ typedef struct vram_event {
     uint64_t size_bytes; /* as requested, unrounded */
     uint64_t time_ns;    /* since the first event; event number when the file has no clock */
     uint32_t slot;   /* dense number of the block: below vram_trace_info.slots, reused after FREE */
-    uint32_t stream; /* index into the streams, which are sorted by handle */
+    uint32_t stream; /* index into the streams: by handle for PyTorch, else as they first come */
     uint32_t tag;    /* index into the tags; 0 is "" */
     uint32_t stack;  /* index into the stacks; 0 is none */
     uint8_t kind;    /* vram_event_kind */
@@ -114,8 +115,8 @@ void vram_trace_close(vram_trace *trace); /* NULL is allowed */
 vram_step vram_trace_next(vram_trace *trace, vram_event *event, vram_error *error);
 bool vram_trace_rewind(vram_trace *trace, vram_error *error);
 
-/* Reads all that is left into memory (48 bytes an event), so that rewinding is free. Leaves the
- * trace at its start. */
+/* Reads the whole trace into memory (48 bytes an event), so that rewinding is free. Leaves it at
+ * its start. */
 bool vram_trace_hold(vram_trace *trace, vram_error *error);
 /* The held events, or NULL when they are not held. */
 const vram_event *vram_trace_events(const vram_trace *trace, size_t *count);

@@ -1,0 +1,8 @@
+/* formats.c - the list of formats. The order decides only between equally sure probes. */
+#include "formats.h"
+
+const vram_format *const vram_formats[] = {
+    &vram_format_native,
+    &vram_format_pytorch,
+    NULL,
+};

@@ -1,0 +1,10 @@
+/* pickle.h - how a snapshot is written, into a vram_build. */
+#ifndef VRAMLAB_READERS_PICKLE_H
+#define VRAMLAB_READERS_PICKLE_H
+
+#include "build.h"
+
+/* Leaves one value, the whole file, on the build's stack. False with a message otherwise. */
+bool vram_pickle_read(vram_build *build); /* protocols 2 to 5 */
+
+#endif

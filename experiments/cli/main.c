@@ -5,10 +5,16 @@
 
 #include <string.h>
 
+extern const command command_compare;
+extern const command command_fit;
 extern const command command_list;
+extern const command command_trace;
 
 /* In the order in which --help shows them. */
 static const command *const commands[] = {
+    &command_compare,
+    &command_fit,
+    &command_trace,
     &command_list,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

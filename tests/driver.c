@@ -162,7 +162,7 @@ Test(driver, a_resize_that_finds_no_room_leaves_the_block_as_it_was)
 Test(driver, the_timeline_tells_each_event_in_order)
 {
     static const char text[] = "unit 512\n"
-                               "a 7 1000 @100 k1 \"weights\"\n"
+                               "a 7 1000 @100 \"weights\"\n"
                                "m @150 \"step 1\"\n"
                                "p 7 @200\n"
                                "a 8 9000 @250\n" /* refused */

@@ -6,6 +6,7 @@
 
 #include <vramlab/arena.h>
 #include <vramlab/registry.h>
+#include <vramlab/trace.h>
 
 #include <string.h>
 
@@ -67,6 +68,19 @@ static void print_parts(bool layers, bool options)
     }
 }
 
+static void print_sources(const char *group, bool options)
+{
+    vram_trace_source source;
+    for (size_t i = 0; vram_trace_source_at(i, &source); i++) {
+        if (strcmp(source.group, group) != 0)
+            continue;
+        printf("  %-16s %s\n", source.name, source.summary);
+        vram_trace_source_option row;
+        for (size_t k = 0; options && vram_trace_source_option_at(i, k, &row); k++)
+            printf("      %s=%s\n          %s\n", row.name, row.fallback, row.help);
+    }
+}
+
 typedef struct fields {
     bool short_form;
     const char *format;
@@ -90,8 +104,8 @@ static int list_run(int count, char **arguments);
 const command command_list = {
     .name = "list",
     .usage = "[--short] [--format table|csv|json]",
-    .summary = "backends, layers and arenas, with their options",
-    .text = "Lists what a --backend may be made of.\n\n"
+    .summary = "backends, layers, arenas, trace formats and workloads, with their options",
+    .text = "Lists what a --backend may be made of, and what may be given as a TRACE.\n\n"
             "  A stack is a backend and any layers over it, with options behind a colon:\n"
             "    list:policy=best        tlsf+stream        tlsf+reserve:share=8%+stream\n"
             "  A path to a shared object is a backend too:\n"
@@ -118,6 +132,22 @@ static void add_part(table *rows, const char *kind, const char *name, const char
     table_set(rows, "help", "%s", option->help);
 }
 
+static void add_sources(table *rows)
+{
+    vram_trace_source source;
+    for (size_t i = 0; vram_trace_source_at(i, &source); i++) {
+        vram_trace_source_option row;
+        if (!vram_trace_source_option_at(i, 0, &row))
+            add_part(rows, source.group, source.name, source.summary, NULL);
+        for (size_t k = 0; vram_trace_source_option_at(i, k, &row); k++) {
+            add_part(rows, source.group, source.name, source.summary, NULL);
+            table_set(rows, "option", "%s", row.name);
+            table_set(rows, "default", "%s", row.fallback);
+            table_set(rows, "help", "%s", row.help);
+        }
+    }
+}
+
 static void print_rows(table_format format)
 {
     static const column columns[] = {
@@ -136,6 +166,7 @@ static void print_rows(table_format format)
     }
     for (size_t i = 0; vram_arena_kind_at(i) != NULL; i++)
         add_part(rows, "arena", vram_arena_kind_at(i)->name, vram_arena_kind_at(i)->summary, NULL);
+    add_sources(rows);
     table_write(rows, format, stdout);
     table_free(rows);
 }
@@ -161,5 +192,11 @@ static int list_run(int count, char **arguments)
     puts("\narenas (--arena [KIND:]SIZE):");
     for (size_t i = 0; vram_arena_kind_at(i) != NULL; i++)
         printf("  %-12s %s\n", vram_arena_kind_at(i)->name, vram_arena_kind_at(i)->summary);
+    puts("\ntraces in files, told apart by content, plain or gzip:");
+    print_sources("format", !given.short_form);
+    puts("\ngenerated traces (generate:NAME,KEY=VALUE):");
+    print_sources("generate", !given.short_form);
+    puts("\nnamed cases (case:NAME):");
+    print_sources("case", !given.short_form);
     return EXIT_DONE;
 }

@@ -129,6 +129,24 @@ uint64_t vram_trace_stream(const vram_trace *trace, uint32_t stream); /* the han
 const char *vram_anomaly_name(vram_anomaly anomaly);
 const char *vram_event_kind_name(vram_event_kind kind);
 
+/* What vram_trace_open understands, for lists: formats of files, then workloads. */
+typedef struct vram_trace_source {
+    const char *group;   /* "format", "generate" or "case" */
+    const char *name;    /* a workload opens as "group:name" */
+    const char *summary; /* one line */
+} vram_trace_source;
+
+typedef struct vram_trace_source_option {
+    const char *name;
+    const char *fallback; /* as a user would write it */
+    const char *help;
+} vram_trace_source_option;
+
+/* By index; false beyond the last. */
+bool vram_trace_source_at(size_t index, vram_trace_source *source);
+/* An option of the source at `index`; false beyond its last. */
+bool vram_trace_source_option_at(size_t index, size_t option, vram_trace_source_option *out);
+
 /* One pass over the whole trace, which is left at its start. */
 typedef struct vram_trace_summary {
     uint64_t events;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+extern const command command_bench;
 extern const command command_compare;
 extern const command command_fit;
 extern const command command_list;
@@ -15,6 +16,7 @@ static const command *const commands[] = {
     &command_compare,
     &command_fit,
     &command_trace,
+    &command_bench,
     &command_list,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -1,0 +1,320 @@
+/*
+ * cmd_bench.c - `vramlab bench`: what an operation costs, in one run for all backends.
+ *
+ * The backends take turns, pass by pass, so that a busy moment of the machine hits all of them, and
+ * the backend `null` runs along: what it takes is the cost of the loop and the contract, and is
+ * taken off in the column `net`.
+ */
+#include "cli/job.h"
+
+#include "study/stats.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct fields {
+    job_fields job; /* first: the rows of JOB_OPTION_ROWS point into it */
+    uint64_t repetitions;
+    double seconds;
+    bool no_percentiles;
+    const char *format;
+} fields;
+
+static const option_row options[] = {
+    JOB_OPTION_ROWS,
+    {.name = "--arena",
+     .kind = OPTION_TEXT,
+     .value = "[KIND:]SIZE",
+     .offset = offsetof(job_fields, arena),
+     .help = "the arena (default 16GiB)"},
+    {.name = "--repetitions",
+     .alias = "-r",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .offset = offsetof(fields, repetitions),
+     .help = "passes over each workload (default 7)"},
+    {.name = "--seconds",
+     .kind = OPTION_REAL,
+     .value = "S",
+     .offset = offsetof(fields, seconds),
+     .help = "a backend that has used so many seconds on a workload makes no further pass\n"
+             "(default 5)"},
+    {.name = "--no-percentiles",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(fields, no_percentiles),
+     .help = "leave out the pass in which every call is timed by itself"},
+    {.name = "--format",
+     .kind = OPTION_WORD,
+     .words = "table|csv|json",
+     .offset = offsetof(fields, format),
+     .help = "table (default), csv or json on standard output"},
+    {.name = NULL},
+};
+
+static int bench_run(int count, char **arguments);
+
+const command command_bench = {
+    .name = "bench",
+    .usage = "[WORKLOAD|TRACE...] [--backend A,B]",
+    .summary = "time an operation, of all backends in one run",
+    .text =
+        "Replays workloads (default: mix dl fixed) on every backend and tells the time an\n"
+        "operation took: the least and the median over the passes, and of single calls the\n"
+        "percentiles. The backend `null`, which does next to nothing, runs along; `net` is the\n"
+        "least time above it.\n\n"
+        "  vramlab bench\n"
+        "  vramlab bench mix --backend tlsf,list:policy=best --repetitions 21\n"
+        "  vramlab bench generate:mix,live=100000 job.pickle --format csv",
+    .options = options,
+    .run = bench_run,
+};
+
+static const column columns[] = {
+    {"workload", "workload", COLUMN_TEXT},
+    {"backend", NULL, COLUMN_TEXT},
+    {"options", NULL, COLUMN_TEXT},
+    {"stack", "backend", COLUMN_TEXT},
+    {"arena_bytes", NULL, COLUMN_NUMBER},
+    {"operations", NULL, COLUMN_NUMBER},
+    {"refused", "refused", COLUMN_NUMBER},
+    {"repetitions", "passes", COLUMN_NUMBER},
+    {"ns_per_op_min", "min", COLUMN_NUMBER},
+    {"ns_per_op_median", "median", COLUMN_NUMBER},
+    {"null_ns_per_op", NULL, COLUMN_NUMBER},
+    {"net_ns_per_op", "net", COLUMN_NUMBER},
+    {"alloc_p50_ns", "alloc p50", COLUMN_NUMBER},
+    {"alloc_p99_ns", "p99", COLUMN_NUMBER},
+    {"alloc_p999_ns", NULL, COLUMN_NUMBER},
+    {"alloc_max_ns", "max", COLUMN_NUMBER},
+    {"free_p50_ns", "free p50", COLUMN_NUMBER},
+    {"free_p99_ns", "p99", COLUMN_NUMBER},
+    {"free_p999_ns", NULL, COLUMN_NUMBER},
+    {"free_max_ns", "max", COLUMN_NUMBER},
+};
+
+/* A backend in the race; the first is null. */
+typedef struct runner {
+    const char *spec;
+    vram_backend *backend;
+    double *pass_ns; /* an operation, by pass */
+    size_t passes;
+    double spent_s;
+    uint64_t refused;
+    vram_latency alloc_ns, release_ns;
+} runner;
+
+typedef struct race {
+    const fields *given;
+    replay_job job;
+    vram_calls *calls;
+    runner *runners;
+    size_t count;
+} race;
+
+/* null never reuses a byte: it gets the largest arena that there can be. */
+static bool make_backend(const race *self, size_t index, vram_backend **out, vram_error *error)
+{
+    if (index == 0) {
+        const vram_config config = {
+            .arena_bytes = VRAM_ARENA_MAX,
+            .unit_bytes = vram_trace_info_of(self->job.trace)->unit_bytes,
+        };
+        return vram_create_from_text("null", &config, out, error);
+    }
+    return job_backend(&self->job, index - 1, self->job.arena_bytes, out, error);
+}
+
+static bool prepare(race *self, vram_error *error)
+{
+    self->count = self->job.spec_count + 1;
+    self->runners = calloc(self->count, sizeof *self->runners);
+    if (self->runners == NULL)
+        return vram_fail(error, "out of host memory");
+    if (!vram_calls_of(self->job.trace, &self->calls, error))
+        return false;
+    if (vram_calls_count(self->calls) == 0)
+        return vram_fail(error, "%s makes no calls: there is nothing to measure",
+                         vram_trace_info_of(self->job.trace)->path);
+    for (size_t i = 0; i < self->count; i++) {
+        runner *at = &self->runners[i];
+        at->spec = i == 0 ? "null" : self->job.specs[i - 1];
+        at->pass_ns = calloc((size_t)self->given->repetitions, sizeof *at->pass_ns);
+        if (at->pass_ns == NULL)
+            return vram_fail(error, "out of host memory");
+        if (!make_backend(self, i, &at->backend, error))
+            return false;
+    }
+    return true;
+}
+
+static void run_pass(race *self, runner *at)
+{
+    const uint64_t pass_ns = vram_calls_run(self->calls, at->backend, &at->refused);
+    at->pass_ns[at->passes++] = (double)pass_ns / (double)vram_calls_count(self->calls);
+    at->spent_s += (double)pass_ns * 1e-9;
+}
+
+static void run_passes(race *self)
+{
+    const uint64_t repetitions = self->given->repetitions;
+    for (uint64_t pass = 0; pass < repetitions; pass++)
+        for (size_t i = 0; i < self->count; i++) {
+            progress_show(NULL,
+                          ((double)pass + (double)i / (double)self->count) / (double)repetitions);
+            if (self->runners[i].passes == 0 || self->runners[i].spent_s < self->given->seconds)
+                run_pass(self, &self->runners[i]);
+        }
+}
+
+/* Each call timed by itself, on a fresh backend. */
+static bool time_calls(race *self, size_t index, vram_error *error)
+{
+    vram_backend *backend;
+    if (!make_backend(self, index, &backend, error))
+        return false;
+    const vram_replay_options replay = {
+        .on_failure = VRAM_SKIP_FAILURES,
+        .time_calls = true,
+        .look_at_event = UINT64_MAX,
+    };
+    vram_replay_result result;
+    const bool replayed = vram_replay(self->job.trace, backend, &replay, &result, error);
+    vram_destroy(backend);
+    self->runners[index].alloc_ns = result.alloc_ns;
+    self->runners[index].release_ns = result.release_ns;
+    return replayed;
+}
+
+static double least(const double *values, size_t count)
+{
+    return vram_quantile(values, count, 0);
+}
+
+static void add_latency(table *rows, const char *call, const vram_latency *latency)
+{
+    const struct {
+        const char *name;
+        uint64_t ns;
+    } cells[] = {{"p50", latency->p50_ns},
+                 {"p99", latency->p99_ns},
+                 {"p999", latency->p999_ns},
+                 {"max", latency->max_ns}};
+    for (size_t i = 0; latency->calls > 0 && i < sizeof cells / sizeof cells[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_%s_ns", call, cells[i].name);
+        table_set(rows, name, "%" PRIu64, cells[i].ns);
+    }
+}
+
+static void add_time(table *rows, const char *name, double ns)
+{
+    table_set(rows, name, "%.3f", ns);
+    table_show(rows, name, "%.1f", ns);
+}
+
+static void add_row(const race *self, table *rows, const char *workload, const runner *at)
+{
+    const runner *null = &self->runners[0];
+    const double null_ns = least(null->pass_ns, null->passes);
+    const double least_ns = least(at->pass_ns, at->passes);
+    const size_t name_length = strcspn(at->spec, ":+");
+    const bool is_null = at == null;
+    table_row(rows);
+    table_set(rows, "workload", "%s", workload);
+    table_set(rows, "backend", "%.*s", (int)name_length, at->spec);
+    table_set(rows, "options", "%s", at->spec + name_length + (at->spec[name_length] == ':'));
+    table_set(rows, "stack", "%s", at->spec);
+    table_set(rows, "arena_bytes", "%" PRIu64, at->backend->arena_bytes);
+    table_set(rows, "operations", "%" PRIu64, vram_calls_count(self->calls));
+    table_set(rows, "refused", "%" PRIu64, at->refused);
+    table_set(rows, "repetitions", "%zu", at->passes);
+    add_time(rows, "ns_per_op_min", least_ns);
+    add_time(rows, "ns_per_op_median", vram_median(at->pass_ns, at->passes));
+    add_time(rows, "null_ns_per_op", null_ns);
+    add_time(rows, "net_ns_per_op", is_null ? 0 : least_ns - null_ns);
+    add_latency(rows, "alloc", &at->alloc_ns);
+    add_latency(rows, "free", &at->release_ns);
+}
+
+static void race_close(race *self)
+{
+    for (size_t i = 0; self->runners != NULL && i < self->count; i++) {
+        vram_destroy(self->runners[i].backend);
+        free(self->runners[i].pass_ns);
+    }
+    free(self->runners);
+    vram_calls_free(self->calls);
+    job_close(&self->job);
+}
+
+static int bench_workload(const fields *given, const char *path, table *rows)
+{
+    race self = {.given = given};
+    vram_error error;
+    int status = job_open(&self.job, &command_bench, &given->job, path);
+    if (status >= 0) {
+        race_close(&self);
+        return status;
+    }
+    const char *const generated = "generate:";
+    const bool is_generated = strncmp(path, generated, strlen(generated)) == 0;
+    const char *workload = is_generated ? path + strlen(generated) : file_name(path);
+    progress_begin(workload);
+    bool done = prepare(&self, &error);
+    if (done)
+        run_passes(&self);
+    for (size_t i = 0; done && !given->no_percentiles && i < self.count; i++)
+        done = time_calls(&self, i, &error);
+    progress_end();
+    for (size_t i = 0; done && i < self.count; i++)
+        add_row(&self, rows, workload, &self.runners[i]);
+    status = done ? EXIT_DONE : fail_with(&command_bench, "%s", error.text);
+    race_close(&self);
+    return status;
+}
+
+/* "mix" is the workload, unless there is such a file. */
+static const char *path_of(const char *argument, char *text, size_t text_bytes)
+{
+    static const char *const short_names[] = {"mix", "dl", "fixed"};
+    for (size_t i = 0; i < sizeof short_names / sizeof short_names[0]; i++)
+        if (strcmp(argument, short_names[i]) == 0 && access(argument, F_OK) != 0) {
+            snprintf(text, text_bytes, "generate:%s", argument);
+            return text;
+        }
+    return argument;
+}
+
+static int bench_run(int count, char **arguments)
+{
+    static char *usual[] = {"mix", "dl", "fixed"};
+    fields given = {
+        .job = {.arena = "16GiB"},
+        .repetitions = 7,
+        .seconds = 5,
+        .format = "table",
+    };
+    int status = options_read(&command_bench, &count, arguments, &given);
+    if (status >= 0)
+        return status;
+    if (given.repetitions == 0 || given.repetitions > 10000)
+        return fail_with(&command_bench, "--repetitions must be 1 to 10000");
+    if (count == 0) {
+        arguments = usual;
+        count = sizeof usual / sizeof usual[0];
+    }
+    table *rows = table_new(columns, sizeof columns / sizeof columns[0]);
+    status = EXIT_DONE;
+    for (int i = 0; status == EXIT_DONE && i < count; i++) {
+        char text[32];
+        status = bench_workload(&given, path_of(arguments[i], text, sizeof text), rows);
+    }
+    table_format format = TABLE_TEXT;
+    table_format_of(given.format, &format);
+    if (status == EXIT_DONE)
+        table_write(rows, format, stdout);
+    table_free(rows);
+    return status;
+}

@@ -1,11 +1,10 @@
 /*
  * host.c - an arena of host memory, so that contents can be written, moved and read back.
  *
- * The memory is mapped without being reserved: pages exist once they are written. A block's pattern
- * depends on its seed and on the position inside the block, so that a byte that moved by accident,
- * or that another block overwrote, does not match.
+ * The memory is mapped without being reserved: pages exist once they are written.
  */
 #include "arena/kinds.h"
+#include "arena/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,26 +41,11 @@ static void host_destroy(vram_arena *arena)
     free(self);
 }
 
-/* The eight bytes of the pattern at word `index` of a block (Steele and Lea's splitmix64
- * finaliser). */
-static uint64_t pattern_word(uint64_t seed, uint64_t index)
-{
-    uint64_t word = seed + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return word ^ (word >> 31);
-}
-
 static bool host_fill(vram_arena *arena, uint64_t offset_bytes, uint64_t size_bytes, uint64_t seed,
                       vram_error *error)
 {
     (void)error;
-    unsigned char *at = ((host_arena *)arena)->bytes + offset_bytes;
-    for (uint64_t done = 0; done < size_bytes; done += sizeof(uint64_t)) {
-        const uint64_t word = pattern_word(seed, done / sizeof word);
-        const uint64_t left = size_bytes - done;
-        memcpy(at + done, &word, left < sizeof word ? left : sizeof word);
-    }
+    vram_pattern_fill(((host_arena *)arena)->bytes + offset_bytes, size_bytes, seed);
     return true;
 }
 
@@ -69,17 +53,9 @@ static bool host_compare(vram_arena *arena, uint64_t offset_bytes, uint64_t size
                          uint64_t seed, uint64_t *differs_at, vram_error *error)
 {
     (void)error;
-    const unsigned char *at = ((host_arena *)arena)->bytes + offset_bytes;
-    *differs_at = UINT64_MAX;
-    for (uint64_t done = 0; done < size_bytes; done += sizeof(uint64_t)) {
-        const uint64_t word = pattern_word(seed, done / sizeof word);
-        const unsigned char *expected = (const unsigned char *)&word;
-        for (uint64_t i = 0; i < sizeof word && done + i < size_bytes; i++)
-            if (at[done + i] != expected[i]) {
-                *differs_at = offset_bytes + done + i;
-                return true;
-            }
-    }
+    const uint64_t at =
+        vram_pattern_compare(((host_arena *)arena)->bytes + offset_bytes, size_bytes, seed);
+    *differs_at = at == UINT64_MAX ? UINT64_MAX : offset_bytes + at;
     return true;
 }
 

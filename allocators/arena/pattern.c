@@ -1,0 +1,55 @@
+/*
+ * pattern.c - what a verified block is filled with.
+ *
+ * The word at index i of a block is mix(seed) + i * odd: a byte that another block overwrote, or
+ * that moved within its own block, does not match. One addition a word, so that filling runs at the
+ * memory's pace.
+ */
+#include "arena/pattern.h"
+
+#include <string.h>
+
+#define PATTERN_STEP UINT64_C(0x9E3779B97F4A7C15) /* odd: 2^64 / golden ratio */
+
+/* The finaliser of splitmix64 (Steele, Lea, Flood 2014): near seeds give unrelated words. */
+static uint64_t mix(uint64_t seed)
+{
+    uint64_t word = seed + PATTERN_STEP;
+    word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return word ^ (word >> 31);
+}
+
+void vram_pattern_fill(unsigned char *bytes, uint64_t size_bytes, uint64_t seed)
+{
+    const uint64_t whole_bytes = size_bytes & ~UINT64_C(7);
+    uint64_t word = mix(seed);
+    for (uint64_t at = 0; at < whole_bytes; at += sizeof word, word += PATTERN_STEP)
+        memcpy(bytes + at, &word, sizeof word);
+    memcpy(bytes + whole_bytes, &word, size_bytes - whole_bytes);
+}
+
+/* The first byte of at most eight that is not the word's, or count. */
+static uint64_t first_difference(const unsigned char *bytes, uint64_t word, uint64_t count)
+{
+    const unsigned char *expected = (const unsigned char *)&word;
+    uint64_t at = 0;
+    while (at < count && bytes[at] == expected[at])
+        at++;
+    return at;
+}
+
+uint64_t vram_pattern_compare(const unsigned char *bytes, uint64_t size_bytes, uint64_t seed)
+{
+    const uint64_t whole_bytes = size_bytes & ~UINT64_C(7);
+    uint64_t word = mix(seed);
+    for (uint64_t at = 0; at < whole_bytes; at += sizeof word, word += PATTERN_STEP) {
+        uint64_t found;
+        memcpy(&found, bytes + at, sizeof found);
+        if (found != word)
+            return at + first_difference(bytes + at, word, sizeof word);
+    }
+    const uint64_t rest_bytes = size_bytes - whole_bytes;
+    const uint64_t same_bytes = first_difference(bytes + whole_bytes, word, rest_bytes);
+    return same_bytes < rest_bytes ? whole_bytes + same_bytes : UINT64_MAX;
+}

@@ -1,0 +1,152 @@
+/*
+ * command.c - the command as a person meets it: columns, files, and what wrong calls are told.
+ */
+#include "shell.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OOM "traces/data/oom_fragmented.pickle.gz"
+
+/* Wrong calls, and a part of what each must be told. All exit 2 and print nothing that looks like a
+ * result. */
+static const struct {
+    const char *arguments;
+    const char *told;
+} wrong_calls[] = {
+    {"", "usage: vramlab COMMAND"},
+    {"dance", "no command is called 'dance'"},
+    {"compare", "one trace is expected"},
+    {"compare " OOM " " OOM, "one trace is expected"},
+    {"compare traces/data/no-such-file", "no-such-file"},
+    {"compare README.md", "README.md"},
+    {"compare traces/data", "traces/data"},
+    {"compare /dev/null", "/dev/null"},
+    {"compare " OOM " --arena", "--arena needs a value"},
+    {"compare " OOM " --arena 3XiB", "unit 'XiB'"},
+    {"compare " OOM " --arena 0", "out of range"},
+    {"compare " OOM " --arena floppy:3GiB", "no kind of arena is called 'floppy'"},
+    {"compare " OOM " --frobnicate", "no option is called '--frobnicate'"},
+    {"compare " OOM " --format xml", "'xml' is none of table|csv|json"},
+    {"compare " OOM " --backend liszt", "no backend is called 'liszt'; there are:"},
+    {"compare " OOM " --backend list:policy=quickest", "none of first|next|best|worst"},
+    {"compare " OOM " --backend list:polizei=best", "no option 'polizei'; it has: policy"},
+    {"compare " OOM " --backend list:unit=3", "not a power of two"},
+    {"compare " OOM " --backend list:unit=1,unit=2", "given twice"},
+    {"compare " OOM " --backend ./no-such.so", "no-such.so"},
+    {"compare " OOM " --backend list+list", "no layer is called 'list'"},
+    {"compare " OOM " --device 7", "device"},
+    {"compare " OOM " --out /dev/null/here", "--out"},
+    {"fit " OOM " --step 7", "--step"},
+    {"fit " OOM " --step abc", "'abc' is not a number"},
+    {"trace", "usage: vramlab trace"},
+    {"trace dance", "no subcommand is called 'dance'"},
+    {"trace info", "a trace is expected"},
+    {"list everything", "'everything' is not expected"},
+};
+
+Test(command, a_wrong_call_exits_2_and_is_told_what_would_be_right)
+{
+    for (size_t i = 0; i < sizeof wrong_calls / sizeof wrong_calls[0]; i++) {
+        said *answer = vramlab("%s", wrong_calls[i].arguments);
+        cr_expect(answer->status == 2, "vramlab %s: exit %d\n%s", wrong_calls[i].arguments,
+                  answer->status, answer->text);
+        cr_expect(strstr(answer->text, wrong_calls[i].told) != NULL, "vramlab %s:\n%s",
+                  wrong_calls[i].arguments, answer->text);
+        cr_expect(strstr(answer->text, "Verdict") == NULL);
+        free(answer);
+    }
+}
+
+Test(command, every_command_has_a_help_that_ends_well)
+{
+    static const char *const names[] = {"compare", "fit", "trace", "trace info", "list"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        said *help = vramlab("%s --help", names[i]);
+        cr_expect(help->status == 0, "%s", names[i]);
+        cr_expect(strstr(help->text, "usage: vramlab") != NULL, "%s", help->text);
+        free(help);
+    }
+    said *version = vramlab("--version");
+    cr_expect(version->status == 0);
+    free(version);
+}
+
+Test(command, compare_prints_a_row_a_backend_within_100_columns_and_a_verdict_last)
+{
+    said *table = vramlab("compare " OOM " --backend list:policy=best,buddy,naive");
+    cr_assert(table->status == 0, "%s", table->text);
+    cr_expect(strstr(table->text, "4,466 events") != NULL);
+    cr_expect(strstr(table->text, "ran out of memory") != NULL);
+    bool in_table = false;
+    char *last = table->text;
+    for (char *line = strtok(table->text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        in_table = in_table || strncmp(line, "backend", 7) == 0;
+        if (strchr(line, ':') == NULL || strncmp(line, "list:", 5) == 0)
+            cr_expect(!in_table || strlen(line) <= 100, "%s", line);
+        last = line;
+    }
+    cr_expect(strncmp(last, "Verdict: 1 of 3 allocators would have survived", 46) == 0, "%s", last);
+    free(table);
+}
+
+Test(command, compare_has_the_columns_that_scripts_rely_on)
+{
+    static const char *const columns[] = {
+        "trace",
+        "backend",
+        "options",
+        "arena_bytes",
+        "outcome",
+        "failed_event",
+        "failed_bytes",
+        "free_bytes",
+        "largest_free_bytes",
+        "reason",
+        "peak_live_bytes",
+        "peak_granted_bytes",
+        "peak_extent_bytes",
+        "smallest_arena_bytes",
+        "no_failure_from_bytes",
+        "internal_at_peak",
+        "external_at_peak",
+        "ns_per_op",
+    };
+    said *csv = vramlab("compare " OOM " --backend list --format csv");
+    char text[256];
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        csv_field(csv->text, 1, columns[i], text);
+    free(csv);
+}
+
+Test(command, compare_writes_whole_files_and_no_others)
+{
+    char folder[] = "/tmp/vramlab-command-XXXXXX";
+    cr_assert(mkdtemp(folder) != NULL);
+    said *run =
+        vramlab("compare " OOM " --quick --backend list --out %s/a/b && ls %s/a/b", folder, folder);
+    cr_expect(run->status == 0, "%s", run->text);
+    cr_expect(strstr(run->text, "compare.csv\ncompare.json\n") != NULL, "%s", run->text);
+    cr_expect(strstr(run->text, ".part") == NULL, "%s", run->text);
+    char line[256];
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    cr_expect(system(line) == 0);
+    free(run);
+}
+
+Test(command, verification_on_real_memory_finds_nothing_wrong)
+{
+    said *run = vramlab("compare traces/data/multi_stream.pickle.gz --verify --arena host:400MiB "
+                        "--quick --backend list");
+    cr_expect(run->status == 0, "%s", run->text);
+    cr_expect(strstr(run->text, "Verdict: 1 of 1") != NULL, "%s", run->text);
+    free(run);
+}
+
+Test(command, fit_answers_no_when_nothing_fits)
+{
+    said *run = vramlab("fit traces/data/bert_infer_varlen.pickle.gz --backend fixed:block=1MiB");
+    cr_expect(run->status == 1, "%s", run->text);
+    cr_expect(strstr(run->text, "does not fit") != NULL, "%s", run->text);
+    free(run);
+}

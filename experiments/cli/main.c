@@ -10,6 +10,7 @@ extern const command command_compare;
 extern const command command_fit;
 extern const command command_list;
 extern const command command_trace;
+extern const command command_validate;
 
 /* In the order in which --help shows them. */
 static const command *const commands[] = {
@@ -17,6 +18,7 @@ static const command *const commands[] = {
     &command_fit,
     &command_trace,
     &command_bench,
+    &command_validate,
     &command_list,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

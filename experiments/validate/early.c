@@ -1,0 +1,184 @@
+/*
+ * early.c - the blocks that were there when the history begins, told by what became of them.
+ *
+ *   history:        free_requested(A)      ... alloc(C at the end of A) ...      end: B active
+ *   so at the start:  |  A  | slack? |..free..|  B  |
+ *
+ * A block that is released but was never allocated was there; so was one that is active in the end
+ * and was never allocated. What it occupies is its rounded size, and in the large pool perhaps
+ * slack: a free block there is larger than 1 MiB, so a smaller gap is slack. A larger gap may hold
+ * slack and a free block: the first allocation that lands in it while the block still lives begins
+ * where the free block did.
+ */
+#include "validate/layout.h"
+
+#include <stdlib.h>
+
+static early_block *add_block(early_blocks *found, uint64_t address, uint64_t requested_bytes)
+{
+    if (!vram_reserve((void **)&found->blocks, &found->capacity, found->count + 1,
+                      sizeof *found->blocks))
+        return NULL;
+    early_block *block = &found->blocks[found->count++];
+    *block =
+        (early_block){.address = address, .requested_bytes = requested_bytes, .death = SIZE_MAX};
+    return block;
+}
+
+enum { WITHIN = UINT32_MAX - 1 }; /* in the map of live blocks: allocated within the history */
+
+/* Follows one event. `live` maps the address of each block in use to its number in `found`. */
+static bool follow(const recording *self, size_t i, address_map *live, early_blocks *found)
+{
+    const vram_snapshot_event *event = &self->events[i];
+    if (event->action == VRAM_SNAPSHOT_ALLOC)
+        return address_map_put(live, event->address, WITHIN);
+    const bool requested = event->action == VRAM_SNAPSHOT_FREE_REQUESTED;
+    if (!requested && event->action != VRAM_SNAPSHOT_FREE_COMPLETED)
+        return true;
+    uint32_t number = address_map_get(live, event->address);
+    if (number == ADDRESS_UNKNOWN) {
+        early_block *block = add_block(found, event->address, event->size_bytes);
+        if (block == NULL)
+            return false;
+        block->pending = !requested;
+        number = (uint32_t)found->count - 1;
+    }
+    if (requested)
+        return address_map_put(live, event->address, number);
+    if (number != WITHIN)
+        found->blocks[number].death = i;
+    address_map_remove(live, event->address);
+    return true;
+}
+
+/* The active blocks of the snapshot that no event of the history explains. */
+static bool add_survivors(const recording *self, address_map *live, early_blocks *found)
+{
+    const vram_snapshot *snapshot = self->snapshot;
+    for (size_t i = 0; i < snapshot->segment_count; i++) {
+        const vram_snapshot_segment *segment = &snapshot->segments[i];
+        for (size_t k = 0; recording_owns(self, segment) && k < segment->block_count; k++) {
+            const vram_snapshot_block *shown = &snapshot->blocks[segment->first_block + k];
+            if (shown->state == VRAM_SNAPSHOT_INACTIVE)
+                continue;
+            const uint32_t number = address_map_get(live, shown->address);
+            if (number == WITHIN)
+                continue;
+            early_block *block = number == ADDRESS_UNKNOWN
+                                     ? add_block(found, shown->address, shown->requested_bytes)
+                                     : &found->blocks[number];
+            if (block == NULL)
+                return false;
+            block->size_bytes = shown->size_bytes;
+            block->size_known = true;
+            block->pending |=
+                number == ADDRESS_UNKNOWN && shown->state == VRAM_SNAPSHOT_PENDING_FREE;
+        }
+    }
+    return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const early_block *x = a;
+    const early_block *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+bool early_find(const recording *self, early_blocks *found)
+{
+    address_map live = {.capacity = 0};
+    bool whole = true;
+    for (size_t i = 0; whole && i < self->count; i++)
+        whole = follow(self, i, &live, found);
+    whole = whole && add_survivors(self, &live, found);
+    address_map_free(&live);
+    if (whole && found->count > 0)
+        qsort(found->blocks, found->count, sizeof *found->blocks, by_address);
+    for (size_t k = 0; k < found->count; k++)
+        if (!found->blocks[k].size_known)
+            found->blocks[k].size_bytes =
+                vram_caching_round(&self->settings, found->blocks[k].requested_bytes);
+    return whole;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * slack */
+
+/* The unused bytes behind a block, up to the next one or the end of the segment. */
+typedef struct gap {
+    uint64_t from, to;
+    size_t block;
+    uint64_t first_landing; /* address of the first later allocation in it; 0: none */
+    size_t landed;          /* and its event */
+} gap;
+
+/* The end of what a block could occupy, or 0 when it can have no slack. */
+static uint64_t limit_of(const recording *self, const early_blocks *found, size_t k)
+{
+    const early_block *block = &found->blocks[k];
+    const segment_life *life = recording_life_at(self, block->address, 0);
+    if (block->size_known || life == NULL || !life->before || life->small)
+        return 0;
+    const uint64_t end = life->address + life->size_bytes;
+    const bool last = k + 1 == found->count || found->blocks[k + 1].address >= end;
+    return last ? end : found->blocks[k + 1].address;
+}
+
+static gap *list_gaps(const recording *self, const early_blocks *found, size_t *count)
+{
+    gap *gaps = calloc(found->count + 1, sizeof *gaps);
+    *count = 0;
+    for (size_t k = 0; gaps != NULL && k < found->count; k++) {
+        const uint64_t from = found->blocks[k].address + found->blocks[k].size_bytes;
+        const uint64_t to = limit_of(self, found, k);
+        if (to > from)
+            gaps[(*count)++] = (gap){.from = from, .to = to, .block = k};
+    }
+    return gaps;
+}
+
+static void note_landings(const recording *self, gap *gaps, size_t count)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        const uint64_t address = self->events[i].address;
+        if (self->events[i].action != VRAM_SNAPSHOT_ALLOC)
+            continue;
+        size_t low = 0;
+        size_t high = count; /* the first gap that begins above the address */
+        while (low < high) {
+            const size_t middle = (low + high) / 2;
+            if (gaps[middle].from <= address)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low > 0 && address < gaps[low - 1].to && gaps[low - 1].first_landing == 0) {
+            gaps[low - 1].first_landing = address;
+            gaps[low - 1].landed = i;
+        }
+    }
+}
+
+bool early_find_slack(const recording *self, early_blocks *found, uint64_t *slack_bytes)
+{
+    size_t count;
+    gap *gaps = list_gaps(self, found, &count);
+    if (gaps == NULL)
+        return false;
+    note_landings(self, gaps, count);
+    for (size_t k = 0; k < count; k++) {
+        early_block *block = &found->blocks[gaps[k].block];
+        const bool too_large_to_split = block->size_bytes >= self->settings.max_split_bytes;
+        uint64_t end = gaps[k].from;
+        if (too_large_to_split || gaps[k].to - gaps[k].from <= VRAM_CACHING_SMALL_MAX)
+            end = gaps[k].to;
+        else if (gaps[k].first_landing != 0 && gaps[k].landed < block->death)
+            end = gaps[k].first_landing;
+        *slack_bytes += end - gaps[k].from;
+        block->size_bytes += end - gaps[k].from;
+    }
+    free(gaps);
+    return true;
+}

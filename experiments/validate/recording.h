@@ -1,0 +1,101 @@
+/*
+ * recording.h - one device's history, prepared for a replay. Not for users of validate.h.
+ */
+#ifndef VRAMLAB_VALIDATE_RECORDING_H
+#define VRAMLAB_VALIDATE_RECORDING_H
+
+#include "validate/validate.h"
+
+/* Numbers by address: open addressing, every key at most once. All zero is empty. */
+typedef struct address_map {
+    struct address_entry {
+        uint64_t key; /* address + 1; 0: empty */
+        uint32_t value;
+    } * entries;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+} address_map;
+
+enum { ADDRESS_UNKNOWN = UINT32_MAX };
+
+bool address_map_put(address_map *self, uint64_t address, uint32_t value);
+uint32_t address_map_get(const address_map *self, uint64_t address); /* ADDRESS_UNKNOWN */
+void address_map_remove(address_map *self, uint64_t address);
+void address_map_free(address_map *self);
+
+/* The life of one segment that is no range. */
+typedef struct segment_life {
+    uint64_t address, size_bytes;
+    size_t born, died; /* index of its events; born 0 with `before`: there at the start */
+    uint32_t stream;
+    uint32_t pool; /* number in recording.pools; meaningless while unknown */
+    uint32_t live; /* while inferring: blocks in use */
+    bool before;
+    bool known; /* the pool is known or settled */
+    bool small;
+} segment_life;
+
+typedef struct pool_id {
+    uint64_t id[2];
+} pool_id;
+
+typedef struct recording {
+    const vram_snapshot *snapshot;
+    const vram_snapshot_event *events;
+    size_t count;
+    size_t first_event; /* in the device's whole history */
+    uint32_t device;
+    uint32_t *context_streams; /* number of the stream of each context */
+    uint64_t *streams;         /* handles, sorted */
+    size_t stream_count;
+    pool_id *pools; /* [0] is the default one */
+    size_t pool_count, pool_capacity;
+    segment_life *lives; /* sorted by address, then birth */
+    size_t life_count, life_capacity;
+    vram_caching_settings settings;
+    uint64_t reserved_bytes; /* when the history begins */
+    uint64_t peak_reserved_bytes;
+    uint64_t reserved_least_bytes, refused_least_bytes; /* the bracket of the cap */
+    uint64_t largest_segment_bytes;
+    bool has_private_pools;
+    uint64_t inferred_pools;
+} recording;
+
+bool recording_open(recording *self, const vram_snapshot *snapshot, const validate_options *options,
+                    vram_error *error);
+void recording_close(recording *self);
+
+static inline uint32_t recording_stream(const recording *self, const vram_snapshot_event *event)
+{
+    return self->context_streams[event->context];
+}
+uint32_t recording_stream_number(const recording *self, uint64_t handle);
+
+/* Segments of this device, in the file's order. */
+bool recording_owns(const recording *self, const vram_snapshot_segment *segment);
+
+static inline bool is_segment_event(const vram_snapshot_event *event)
+{
+    return event->action >= VRAM_SNAPSHOT_SEGMENT_ALLOC &&
+           event->action <= VRAM_SNAPSHOT_SEGMENT_UNMAP;
+}
+
+/* The number of a pool, made known when it is new. ADDRESS_UNKNOWN: out of memory. */
+uint32_t recording_pool(recording *self, const uint64_t id[2]);
+
+/* The segment that has this address at this event; NULL when there is none (a range). */
+segment_life *recording_life_at(const recording *self, uint64_t address, size_t event);
+
+/* ---- pools.c ---- */
+
+/* Finds the lives of all segments, and the pools of those that the file tells or implies. */
+bool recording_find_lives(recording *self); /* false: the host is out of memory */
+
+/* ---- layout.c ---- */
+
+/* Puts in place what was there when the history begins; `slots` gets the slot of each active
+ * block by address. */
+bool recording_start(recording *self, vram_caching *model, address_map *slots,
+                     validate_report *report, vram_error *error);
+
+#endif

@@ -19,6 +19,7 @@ vram_value *vram_options_parse(const char *who, const vram_option *table, const 
 extern const vram_ops vram_naive_ops;
 extern const vram_ops vram_null_ops;
 extern const vram_ops vram_fixed_ops;
+extern const vram_ops vram_segregated_ops;
 extern const vram_ops vram_list_ops;
 extern const vram_ops vram_caching_ops;
 extern const vram_ops vram_buddy_ops;

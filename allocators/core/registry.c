@@ -12,8 +12,13 @@
 
 /* clang-format off: a row each, so that two additions do not collide */
 static const vram_ops *const registry[] = {
-    &vram_naive_ops, &vram_fixed_ops,   &vram_list_ops,
-    &vram_null_ops,  &vram_caching_ops, &vram_buddy_ops,
+    &vram_fixed_ops,
+    &vram_segregated_ops,
+    &vram_naive_ops,
+    &vram_buddy_ops,
+    &vram_list_ops,
+    &vram_caching_ops,
+    &vram_null_ops,
 };
 /* clang-format on */
 

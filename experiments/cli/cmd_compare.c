@@ -218,7 +218,11 @@ static void add_row(table *rows, const replay_job *job, const char *spec, const 
         const double footprint =
             (double)replay->peak_extent_bytes / (double)replay->peak_live_bytes;
         table_set(rows, "footprint_ratio", "%.6f", footprint);
-        table_show(rows, "footprint_ratio", "%.3f", footprint);
+        /* Of a run that ended early it would say nothing. */
+        if (replay->completed)
+            table_show(rows, "footprint_ratio", "%.3f", footprint);
+        else
+            table_show(rows, "footprint_ratio", "-");
     }
     table_set(rows, "lower_bound_bytes", "%llu",
               (unsigned long long)job->summary.peak_live_unit_bytes);

@@ -17,6 +17,7 @@ typedef struct fields {
 
 static const option_row options[] = {
     JOB_ARENA_ROW,
+    JOB_COMPACT_ROW,
     JOB_OPTION_ROWS,
     {.name = "--out",
      .alias = "-o",
@@ -88,6 +89,9 @@ static const column columns[] = {
     {"external_at_peak", "external", COLUMN_NUMBER},
     {"ns_per_op", "ns/op", COLUMN_NUMBER},
     {"bookkeeping_bytes", NULL, COLUMN_NUMBER},
+    {"compactions", NULL, COLUMN_NUMBER},
+    {"moves", NULL, COLUMN_NUMBER},
+    {"moved_bytes", NULL, COLUMN_NUMBER},
 };
 
 /* What one backend did. */
@@ -121,6 +125,7 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
             .tries = true,
             .time_calls = true,
             .verify = given->verify,
+            .compact = job_compaction(job, backend),
             .look_at_event = job->summary.peak_event,
             .arena = arena,
             .record = records ? &timeline : NULL,
@@ -139,6 +144,7 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
         .spec = job->specs[index],
         .lower_bound_bytes = job->summary.peak_with_try_unit_bytes,
         .tries = true,
+        .compact = job->compact,
         .profile = &job->profile,
         .progress = progress_show,
     };
@@ -231,6 +237,9 @@ static void add_row(table *rows, const replay_job *job, const char *spec, const 
     table_set(rows, "ns_per_op", "%.1f", ns_per_op(replay));
     table_show(rows, "ns_per_op", "%.0f", ns_per_op(replay));
     table_set(rows, "bookkeeping_bytes", "%llu", (unsigned long long)replay->bookkeeping_bytes);
+    table_set(rows, "compactions", "%llu", (unsigned long long)replay->compactions);
+    table_set(rows, "moves", "%llu", (unsigned long long)replay->moves);
+    table_set(rows, "moved_bytes", "%llu", (unsigned long long)replay->moved_bytes);
 }
 
 /* One line for each backend that failed: what was asked, what was free, and why that was not
@@ -253,6 +262,22 @@ static void print_failures(const replay_job *job, const row *rows)
                vram_format_size(replay->failure.largest_free_bytes, largest),
                vram_reason_name(replay->failure.reason));
         lead = "";
+    }
+}
+
+/* One line for each backend that was compacted. */
+static void print_compactions(const replay_job *job, const row *rows)
+{
+    for (size_t i = 0; i < job->spec_count; i++) {
+        const vram_replay_result *replay = &rows[i].replay;
+        char compactions[32];
+        char moves[32];
+        char moved[VRAM_SIZE_TEXT];
+        if (replay->compactions > 0)
+            printf("%s: %s compactions made %s moves of %s in all.\n", job->specs[i],
+                   vram_format_count(replay->compactions, compactions),
+                   vram_format_count(replay->moves, moves),
+                   vram_format_size(replay->moved_bytes, moved));
     }
 }
 
@@ -325,6 +350,7 @@ static int report(const replay_job *job, const fields *given, const row *measure
     table_write(rows, format, stdout);
     if (format == TABLE_TEXT) {
         print_failures(job, measured);
+        print_compactions(job, measured);
         print_verdict(job, measured);
     }
     int status = EXIT_DONE;

@@ -15,6 +15,7 @@ typedef struct fields {
 
 static const option_row options[] = {
     JOB_OPTION_ROWS,
+    JOB_COMPACT_ROW,
     {.name = "--with-asks",
      .kind = OPTION_FLAG,
      .offset = offsetof(fields, with_asks),
@@ -113,6 +114,7 @@ static bool fit_all(const replay_job *job, const fields *given, table *rows, boo
             .lower_bound_bytes = bound_bytes,
             .step_share = given->step,
             .tries = given->with_asks,
+            .compact = job->compact,
             .profile = &job->profile,
             .progress = progress_show,
         };

@@ -108,6 +108,8 @@ int job_open(replay_job *self, const command *which, const job_fields *fields, c
     const vram_trace_options options = {
         .device = (uint32_t)fields->device, .strict = fields->strict, .progress = progress_show};
     vram_error error = {""};
+    if (fields->compact != NULL && !vram_parse_compaction(fields->compact, &self->compact, &error))
+        return fail_with(which, "--compact: %s", error.text);
     progress_begin(file_name(path));
     const bool read = vram_trace_open(path, &options, &self->trace, &error) &&
                       vram_trace_hold(self->trace, &error) &&
@@ -126,6 +128,11 @@ void job_close(replay_job *self)
         free(self->specs[i]);
     free(self->specs);
     *self = (replay_job){0};
+}
+
+vram_compaction job_compaction(const replay_job *self, const vram_backend *backend)
+{
+    return backend->ops->plan_moves != NULL ? self->compact : (vram_compaction){0};
 }
 
 bool job_backend(const replay_job *self, size_t index, uint64_t arena_bytes, vram_backend **out,

@@ -17,6 +17,7 @@ typedef struct replay_job {
     vram_profile profile;
     const char *arena_kind; /* "virtual" */
     uint64_t arena_bytes;
+    vram_compaction compact;
     const char *arena_origin; /* "what PyTorch had reserved at its peak": for the report */
     char **specs;             /* the backends, as stacks */
     size_t spec_count;
@@ -26,6 +27,7 @@ typedef struct replay_job {
 typedef struct job_fields {
     const char *arena;
     const char *backends;
+    const char *compact;
     uint64_t device;
     bool strict;
 } job_fields;
@@ -56,12 +58,23 @@ typedef struct job_fields {
                 "default: what PyTorch had reserved at its peak, else 125 % of peak live"          \
     }
 
+#define JOB_COMPACT_ROW                                                                            \
+    {                                                                                              \
+        .name = "--compact", .kind = OPTION_TEXT, .value = "WHEN",                                 \
+        .offset = offsetof(job_fields, compact),                                                   \
+        .help = "move blocks together, on backends that can: every=10000 (events), failure (and\n" \
+                "ask again), or both with a comma; budget=64MiB bounds the bytes moved at once"    \
+    }
+
 /*
  * Opens and summarises the trace, settles the arena and the backends. Returns -1 to go on, or the
  * exit status after a message. job_close is safe in every case.
  */
 int job_open(replay_job *self, const command *which, const job_fields *fields, const char *path);
 void job_close(replay_job *self);
+
+/* What was asked with --compact, where the backend plans moves; else never. */
+vram_compaction job_compaction(const replay_job *self, const vram_backend *backend);
 
 /* Makes the backend at `index` over arena_bytes. */
 bool job_backend(const replay_job *self, size_t index, uint64_t arena_bytes, vram_backend **out,

@@ -68,8 +68,10 @@ static bool try_arena(search *self, uint64_t arena_bytes, attempt *tried)
     self->result->arenas_tried++;
     if (!vram_create_from_text(self->options->spec, &config, &backend, &why))
         return arena_bytes < self->limit_bytes || vram_fail(self->error, "%s", why.text);
+    const vram_compaction never = {0};
     const vram_replay_options replay = {
         .tries = self->options->tries,
+        .compact = backend->ops->plan_moves != NULL ? self->options->compact : never,
         .look_at_event = UINT64_MAX,
     };
     vram_replay_result result;

@@ -58,8 +58,8 @@ bool vram_record_alloc(vram_run *self, const vram_event *event, vram_slot *slot)
     return true;
 }
 
-bool vram_record_end_of_block(vram_run *self, const vram_event *event, const vram_slot *slot,
-                              vram_op_kind kind)
+bool vram_record_about_block(vram_run *self, const vram_event *event, const vram_slot *slot,
+                             vram_op_kind kind)
 {
     vram_op op = op_on_block(self, event, slot, kind);
     if (kind == VRAM_OP_RETIRE)

@@ -68,8 +68,7 @@ static inline vram_request request_of(const vram_run *self, const vram_event *ev
 {
     return (vram_request){
         .size_bytes = event->size_bytes,
-        .align_bytes =
-            event->align_log2 == 0 ? self->info->unit_bytes : UINT64_C(1) << event->align_log2,
+        .align_bytes = vram_alignment_of(self, event->align_log2),
         .stream = event->stream,
         .tag = event->tag,
     };
@@ -127,7 +126,12 @@ static bool serve(vram_run *self, const vram_event *event, vram_slot *slot, bool
     const vram_request request = request_of(self, event);
     vram_block block;
     self->result->requests++;
-    const vram_result outcome = call_alloc(self, request, &block);
+    vram_result outcome = call_alloc(self, request, &block);
+    if (outcome == VRAM_NO_SPACE && self->options->compact.on_failure) {
+        if (!vram_compact(self, event))
+            return false;
+        outcome = call_alloc(self, request, &block);
+    }
     *served = outcome == VRAM_OK;
     if (outcome != VRAM_OK)
         return refuse(self, event, &request, outcome);
@@ -156,7 +160,7 @@ static bool end_block(vram_run *self, const vram_event *event, vram_slot *slot)
                              "the release of the live block at %" PRIu64 " was answered \"%s\"",
                              slot->block.offset_bytes, vram_result_name(outcome));
     note_ended(self, slot);
-    if (self->record != NULL && !vram_record_end_of_block(self, event, slot, VRAM_OP_RELEASE))
+    if (self->record != NULL && !vram_record_about_block(self, event, slot, VRAM_OP_RELEASE))
         return false;
     slot->block.handle = 0;
     return true;
@@ -183,7 +187,7 @@ static bool do_retire(vram_run *self, const vram_event *event)
     vram_slot *const slot = &self->slots[event->slot];
     if (slot->block.handle == 0 || self->record == NULL)
         return true;
-    return vram_record_end_of_block(self, event, slot, VRAM_OP_RETIRE);
+    return vram_record_about_block(self, event, slot, VRAM_OP_RETIRE);
 }
 
 static bool do_try(vram_run *self, const vram_event *event)
@@ -204,7 +208,7 @@ static bool resized_in_place(vram_run *self, const vram_event *event, vram_slot 
     self->last_ns = 0;
     if (self->model != NULL && !vram_verify_release(self, slot))
         return false;
-    if (self->record != NULL && !vram_record_end_of_block(self, event, slot, VRAM_OP_RELEASE))
+    if (self->record != NULL && !vram_record_about_block(self, event, slot, VRAM_OP_RELEASE))
         return false;
     note_ended(self, slot);
     slot->block = block;
@@ -381,13 +385,34 @@ static void show_progress(const vram_run *self)
                                 (double)self->event / (double)held_count);
 }
 
-/* A chunk ends where the look is to be taken. */
+/* A chunk ends where the look is to be taken, and where a compaction is due. */
 static size_t chunk_limit(const vram_run *self)
 {
     const uint64_t look_at = self->options->look_at_event;
-    if (look_at < self->event || look_at - self->event >= CHUNK_EVENTS)
-        return CHUNK_EVENTS;
-    return (size_t)(look_at - self->event) + 1;
+    const uint64_t every = self->options->compact.every;
+    uint64_t limit = CHUNK_EVENTS;
+    if (look_at >= self->event && look_at - self->event < limit)
+        limit = look_at - self->event + 1;
+    if (every != 0 && every - self->event % every < limit)
+        limit = every - self->event % every;
+    return (size_t)limit;
+}
+
+/* What is due after the chunk's last event. */
+static bool end_chunk(vram_run *self, const vram_event *last)
+{
+    const uint64_t every = self->options->compact.every;
+    if (every != 0 && self->event % every == 0) {
+        self->event--; /* it is the last event's doing */
+        const bool sound = vram_compact(self, last) && (!self->observed || account(self));
+        self->event++;
+        if (!sound)
+            return false;
+    }
+    if (self->event - 1 == self->options->look_at_event)
+        self->result->look =
+            vram_look_at(self->backend, self->options->look_at_event, self->live_bytes);
+    return true;
 }
 
 static bool replay_events(vram_run *self)
@@ -401,9 +426,8 @@ static bool replay_events(vram_run *self)
         for (size_t index = 0; index < count; index++, self->event++)
             if (!step(self, &events[index]))
                 return self->stopped;
-        if (count > 0 && self->event - 1 == self->options->look_at_event)
-            self->result->look =
-                vram_look_at(self->backend, self->options->look_at_event, self->live_bytes);
+        if (count > 0 && !end_chunk(self, &events[count - 1]))
+            return false;
         sample_bookkeeping(self);
         show_progress(self);
     } while (count > 0);
@@ -458,7 +482,7 @@ static bool run_through(vram_run *self)
         return false;
     const bool replayed = replay_events(self);
     const bool recorded = self->record == NULL || vram_record_finish(self);
-    return replayed && recorded && (self->model == NULL || vram_verify_finish(self));
+    return replayed && recorded && (self->model == NULL || vram_verify_contents(self));
 }
 
 bool vram_replay(vram_trace *trace, vram_backend *backend, const vram_replay_options *options,

@@ -45,6 +45,11 @@ typedef struct vram_run {
     uint32_t last_ns; /* latency of the last call, 0 when not timed */
 } vram_run;
 
+static inline uint64_t vram_alignment_of(const vram_run *self, uint8_t align_log2)
+{
+    return align_log2 == 0 ? self->info->unit_bytes : UINT64_C(1) << align_log2;
+}
+
 /* An error of the replay: puts trace, event and backend before the message. Returns false. */
 __attribute__((format(printf, 2, 3))) bool vram_run_fail(vram_run *self, const char *format, ...);
 
@@ -52,8 +57,9 @@ __attribute__((format(printf, 2, 3))) bool vram_run_fail(vram_run *self, const c
 
 bool vram_record_begin(vram_run *self);
 bool vram_record_alloc(vram_run *self, const vram_event *event, vram_slot *slot);
-bool vram_record_end_of_block(vram_run *self, const vram_event *event, const vram_slot *slot,
-                              vram_op_kind kind);
+/* RELEASE, RETIRE, MOVE */
+bool vram_record_about_block(vram_run *self, const vram_event *event, const vram_slot *slot,
+                             vram_op_kind kind);
 bool vram_record_failure(vram_run *self, const vram_event *event, const vram_failure *failure);
 bool vram_record_mark(vram_run *self, const vram_event *event);
 bool vram_record_causes(vram_run *self, const vram_stats *stats);
@@ -65,8 +71,16 @@ bool vram_verify_alloc(vram_run *self, const vram_request *request, const vram_s
 bool vram_verify_release(vram_run *self, const vram_slot *slot); /* before the backend is told */
 /* The contents of `from` have been copied to `to`, which has its own pattern from here on. */
 bool vram_verify_copy(vram_run *self, const vram_slot *from, const vram_slot *to);
-bool vram_verify_event(vram_run *self);  /* the backend's own check, its walk against the model */
-bool vram_verify_finish(vram_run *self); /* the contents of all that still lives */
+/* The block of `from` was moved, with its contents, and lives at to_bytes. */
+bool vram_verify_move(vram_run *self, const vram_slot *from, const vram_slot *to,
+                      uint64_t to_bytes);
+bool vram_verify_event(vram_run *self);    /* the backend's own check, its walk against the model */
+bool vram_verify_contents(vram_run *self); /* of all that lives */
+
+/* ---- compact.c ---- */
+
+/* One compaction, of which the event is the cause. False on an error. */
+bool vram_compact(vram_run *self, const vram_event *event);
 
 /* ---- look.c ---- */
 

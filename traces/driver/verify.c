@@ -60,6 +60,22 @@ bool vram_verify_copy(vram_run *self, const vram_slot *from, const vram_slot *to
     return holds_pattern(self, &to->block, kept_bytes, from->number) && fill(self, to);
 }
 
+bool vram_verify_move(vram_run *self, const vram_slot *from, const vram_slot *to, uint64_t to_bytes)
+{
+    const vram_request kept = {
+        .size_bytes = from->size_bytes,
+        .align_bytes = vram_alignment_of(self, from->align_log2),
+    };
+    vram_error why = {0};
+    if (to->block.offset_bytes != to_bytes)
+        return vram_run_fail(self, "the block moved to %" PRIu64 " is said to live at %" PRIu64,
+                             to_bytes, to->block.offset_bytes);
+    if (!vram_model_remove(self->model, &from->block, &why) ||
+        !vram_model_add(self->model, &kept, &to->block, &why))
+        return vram_run_fail(self, "%s", why.text);
+    return holds_pattern(self, &to->block, to->size_bytes, to->number);
+}
+
 bool vram_verify_event(vram_run *self)
 {
     const uint64_t every = self->options->check_every == 0 ? 1 : self->options->check_every;
@@ -74,7 +90,7 @@ bool vram_verify_event(vram_run *self)
            vram_run_fail(self, "%s", why.text);
 }
 
-bool vram_verify_finish(vram_run *self)
+bool vram_verify_contents(vram_run *self)
 {
     for (size_t index = 0; index < self->slot_count; index++) {
         const vram_slot *const slot = &self->slots[index];

@@ -24,6 +24,16 @@ typedef enum vram_on_failure {
     VRAM_SKIP_FAILURES,   /* the refused block never exists; its later events are ignored */
 } vram_on_failure;
 
+/* When and how much to compact; only for backends that plan moves. All zero: never. */
+typedef struct vram_compaction {
+    uint64_t every;        /* after every so many events; 0: not by count */
+    bool on_failure;       /* when a request is refused, which is then made once more */
+    uint64_t budget_bytes; /* most bytes that one compaction moves; 0: no bound */
+} vram_compaction;
+
+/* Reads "every=10000", "failure" and "budget=64MiB", joined by commas. */
+bool vram_parse_compaction(const char *text, vram_compaction *compaction, vram_error *error);
+
 typedef struct vram_replay_options {
     vram_on_failure on_failure;
     bool tries;          /* also make the asks that were refused when recorded (VRAM_EVENT_TRY) */
@@ -34,7 +44,8 @@ typedef struct vram_replay_options {
     uint64_t check_every; /* verify: calls of the backend's own check, every so many events; 0: 1 */
     uint64_t look_at_event; /* walk the backend after this event and fill result.look; UINT64_MAX:
                                never */
-    vram_arena *arena;      /* may be NULL */
+    vram_compaction compact;
+    vram_arena *arena;     /* may be NULL */
     vram_timeline *record; /* may be NULL; must be zeroed; filled and owned by the caller even after
                               a failure */
     void (*progress)(void *context, double share);
@@ -77,6 +88,7 @@ typedef struct vram_replay_result {
     uint64_t bookkeeping_bytes; /* host memory of the backend at its largest */
     vram_look look;             /* at look_at_event */
     vram_latency alloc_ns, release_ns;
+    uint64_t compactions, moves, moved_bytes;
 } vram_replay_result;
 
 /*
@@ -99,6 +111,7 @@ typedef struct vram_fit_options {
     double step_share;          /* of the lower bound; 0: 0.001 */
     double give_up_ratio;       /* of the lower bound; 0: 64 */
     bool tries;
+    vram_compaction compact; /* left out where the backend plans no moves */
     const vram_profile *profile;
     void (*progress)(void *context, double share);
     void *progress_context;

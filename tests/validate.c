@@ -6,34 +6,15 @@
  */
 #include "validate/validate.h"
 
+#include "recordings.h"
+
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
-
-/* A recording by name, from the repository or from beside it; NULL, after a line, when absent. */
-static vram_snapshot *open_recording(const char *name)
-{
-    static const char *const places[] = {"traces/data/%s.pickle.gz",
-                                         "../shared/traces/pytorch/%s.pickle",
-                                         "../shared/traces/public/pytorch-snapshot/%s.pickle"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char path[256];
-        snprintf(path, sizeof path, places[i], name);
-        if (access(path, R_OK) != 0)
-            continue;
-        vram_snapshot *snapshot = NULL;
-        vram_error error = {""};
-        cr_assert(vram_snapshot_open(path, NULL, &snapshot, &error), "%s", error.text);
-        return snapshot;
-    }
-    cr_log_warn("SKIPPED: the recording %s is not there", name);
-    return NULL;
-}
 
 static validate_report replay_with(const vram_snapshot *snapshot, validate_options how)
 {

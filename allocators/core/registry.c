@@ -274,17 +274,28 @@ bool vram_create_from_text(const char *text, const vram_config *config, vram_bac
     return true;
 }
 
-bool vram_spec_is_valid(const char *text, vram_error *error)
+char *vram_spec_name(const char *text, vram_error *error)
 {
     char *copy = strdup(text);
-    if (copy == NULL)
-        return vram_fail(error, "%s: out of host memory", text);
+    char *name = NULL;
     stack parsed;
-    const bool valid = read_stack(copy, 0, &parsed, error);
-    if (valid)
+    if (copy == NULL) {
+        vram_fail(error, "%s: out of host memory", text);
+    } else if (read_stack(copy, 0, &parsed, error)) {
+        name = spec_of(&parsed, text);
+        if (name == NULL)
+            vram_fail(error, "%s: out of host memory", text);
         free_values(&parsed);
+    }
     free(copy);
-    return valid;
+    return name;
+}
+
+bool vram_spec_is_valid(const char *text, vram_error *error)
+{
+    char *name = vram_spec_name(text, error);
+    free(name);
+    return name != NULL;
 }
 
 /* True when the text up to the next ':' '+' ',' '=' is the name of a part rather than of an option.

@@ -3,6 +3,8 @@
  */
 #include "cli/job.h"
 
+#include "validate/gap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +84,7 @@ static const column columns[] = {
     {"peak_extent_bytes", NULL, COLUMN_NUMBER},
     {"footprint_ratio", "footprint", COLUMN_NUMBER},
     {"lower_bound_bytes", NULL, COLUMN_NUMBER},
+    {"recorded_reserved_bytes", NULL, COLUMN_NUMBER},
     {"smallest_arena_bytes", NULL, COLUMN_NUMBER},
     {"smallest_ratio", "smallest", COLUMN_NUMBER},
     {"no_failure_from_bytes", NULL, COLUMN_NUMBER},
@@ -232,6 +235,9 @@ static void add_row(table *rows, const replay_job *job, const char *spec, const 
     }
     table_set(rows, "lower_bound_bytes", "%llu",
               (unsigned long long)job->summary.peak_live_unit_bytes);
+    const uint64_t reserved_bytes = vram_trace_info_of(job->trace)->recorded.peak_reserved_bytes;
+    if (reserved_bytes > 0)
+        table_set(rows, "recorded_reserved_bytes", "%llu", (unsigned long long)reserved_bytes);
     set_fit(rows, &from->fit, job->summary.peak_live_unit_bytes);
     set_fragmentation(rows, replay);
     table_set(rows, "ns_per_op", "%.1f", ns_per_op(replay));
@@ -240,6 +246,23 @@ static void add_row(table *rows, const replay_job *job, const char *spec, const 
     table_set(rows, "compactions", "%llu", (unsigned long long)replay->compactions);
     table_set(rows, "moves", "%llu", (unsigned long long)replay->moves);
     table_set(rows, "moved_bytes", "%llu", (unsigned long long)replay->moved_bytes);
+}
+
+/* In the aligned table: what PyTorch itself had, its reserved peak where others have their smallest
+ * arena. */
+static void add_recorded_row(table *rows, const replay_job *job, const unit_scale *scale)
+{
+    const vram_recorded *recorded = &vram_trace_info_of(job->trace)->recorded;
+    if (recorded->peak_reserved_bytes == 0)
+        return;
+    table_row(rows);
+    table_set(rows, "backend", "PyTorch, as recorded");
+    table_set(rows, "outcome", "%s", recorded->out_of_memory > 0 ? "ran out" : "completed");
+    set_size(rows, "peak_live_bytes", job->summary.peak_live_bytes, scale);
+    if (job->summary.peak_live_unit_bytes > 0)
+        table_set(rows, "smallest_ratio", "%.3f",
+                  (double)recorded->peak_reserved_bytes /
+                      (double)job->summary.peak_live_unit_bytes);
 }
 
 /* One line for each backend that failed: what was asked, what was free, and why that was not
@@ -278,6 +301,23 @@ static void print_compactions(const replay_job *job, const row *rows)
                    vram_format_count(replay->compactions, compactions),
                    vram_format_count(replay->moves, moves),
                    vram_format_size(replay->moved_bytes, moved));
+    }
+}
+
+/* Of a PyTorch recording: where its reserved memory was, and who held it. */
+static void print_gap(const replay_job *job, const fields *given)
+{
+    const vram_snapshot *snapshot = vram_trace_snapshot(job->trace);
+    if (snapshot == NULL || vram_trace_info_of(job->trace)->recorded.peak_reserved_bytes == 0)
+        return;
+    gap_report gap;
+    vram_error error = {""};
+    fputc('\n', stdout);
+    if (gap_measure(snapshot, (uint32_t)given->job.device, &gap, &error)) {
+        gap_print(&gap, snapshot, stdout);
+        gap_free(&gap);
+    } else {
+        printf("What PyTorch's reserved memory was cannot be told: %s.\n", error.text);
     }
 }
 
@@ -341,22 +381,21 @@ static int report(const replay_job *job, const fields *given, const row *measure
     table *rows = table_new(titled, sizeof titled / sizeof titled[0]);
     for (size_t i = 0; i < job->spec_count; i++)
         add_row(rows, job, job->specs[i], &measured[i], &scale);
+    const int status = given->out != NULL ? save_all(job, given, rows) : EXIT_DONE;
     if (format == TABLE_TEXT) {
         char arena[VRAM_SIZE_TEXT];
         job_describe(job, stdout);
         printf("Replayed in %s of %s memory: %s.\n\n", vram_format_size(job->arena_bytes, arena),
                job->arena_kind, job->arena_origin);
+        add_recorded_row(rows, job, &scale);
     }
     table_write(rows, format, stdout);
     if (format == TABLE_TEXT) {
         print_failures(job, measured);
         print_compactions(job, measured);
+        print_gap(job, given);
         print_verdict(job, measured);
-    }
-    int status = EXIT_DONE;
-    if (given->out != NULL) {
-        status = save_all(job, given, rows);
-        if (status == EXIT_DONE && format == TABLE_TEXT)
+        if (given->out != NULL && status == EXIT_DONE)
             printf("Written to %s: compare.csv, compare.json, heatmap-*.png\n", given->out);
     }
     table_free(rows);

@@ -19,12 +19,13 @@ static bool add_spec(void *context, const char *spec)
 {
     replay_job *self = context;
     vram_error error = {""};
-    if (!vram_spec_is_valid(spec, &error)) {
+    char *name = vram_spec_name(spec, &error);
+    if (name == NULL) {
         fail_with(self->self, "--backend: %s", error.text);
         return false;
     }
     self->specs = must(realloc(self->specs, (self->spec_count + 1) * sizeof *self->specs));
-    self->specs[self->spec_count++] = must(strdup(spec));
+    self->specs[self->spec_count++] = name;
     return true;
 }
 

@@ -14,12 +14,8 @@ extern const command command_validate;
 
 /* In the order in which --help shows them. */
 static const command *const commands[] = {
-    &command_compare,
-    &command_fit,
-    &command_trace,
-    &command_bench,
-    &command_validate,
-    &command_list,
+    &command_compare, &command_fit,      &command_trace,
+    &command_bench,   &command_validate, &command_list,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

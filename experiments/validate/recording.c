@@ -142,11 +142,15 @@ static void follow_reserved(recording *self)
             mapping = false;
         }
         reserved_bytes += (uint64_t)change_of(event);
+        if (reserved_bytes > self->peak_reserved_bytes)
+            self->peak_event = i;
         raise(&self->peak_reserved_bytes, reserved_bytes);
         if (event->action == VRAM_SNAPSHOT_SEGMENT_ALLOC)
             raise(&self->reserved_least_bytes, reserved_bytes);
         if (event->action != VRAM_SNAPSHOT_OOM)
             continue;
+        if (self->first_oom == SIZE_MAX)
+            self->first_oom = i;
         const uint64_t refused_bytes =
             reserved_bytes +
             vram_caching_segment_bytes(&self->settings,
@@ -164,6 +168,7 @@ static void measure_reserved(recording *self)
     for (size_t i = 0; i < self->count; i++)
         self->reserved_bytes -= (uint64_t)change_of(&self->events[i]);
     self->refused_least_bytes = UINT64_MAX;
+    self->first_oom = SIZE_MAX;
     follow_reserved(self);
 }
 

@@ -55,6 +55,8 @@ typedef struct recording {
     vram_caching_settings settings;
     uint64_t reserved_bytes; /* when the history begins */
     uint64_t peak_reserved_bytes;
+    size_t peak_event;                                  /* after which it was first reached */
+    size_t first_oom;                                   /* SIZE_MAX: none */
     uint64_t reserved_least_bytes, refused_least_bytes; /* the bracket of the cap */
     uint64_t largest_segment_bytes;
     bool has_private_pools;
@@ -85,6 +87,14 @@ uint32_t recording_pool(recording *self, const uint64_t id[2]);
 
 /* The segment that has this address at this event; NULL when there is none (a range). */
 segment_life *recording_life_at(const recording *self, uint64_t address, size_t event);
+
+/* ---- replay.c ---- */
+
+/* Replays up to this event, included, and shows the model, whose blocks have as their cookie the
+ * event that allocated them + 1, or 0. False when it differs before, or look returns false. */
+bool recording_look(recording *self, size_t event,
+                    bool (*look)(void *context, const vram_caching *model), void *context,
+                    vram_error *error);
 
 /* ---- pools.c ---- */
 

@@ -21,6 +21,7 @@ typedef struct replay {
     recording *recording;
     validate_report *report;
     vram_caching *model;
+    size_t stop; /* the history is replayed up to this event */
     oracle oracle;
     address_map slots; /* of blocks in use or pending, by address */
     vram_error *error;
@@ -191,6 +192,7 @@ static bool accept(replay *self, size_t first, size_t event, uint32_t slot)
         return true;
     }
     self->report->allocations.equal++;
+    vram_caching_note(self->model, slot, event + 1); /* for whoever asks where a block is from */
     return address_map_put(&self->slots, history->events[event].address, slot) ||
            out_of_memory(self);
 }
@@ -302,7 +304,7 @@ static bool replay_history(replay *self)
 {
     const recording *history = self->recording;
     size_t first = 0; /* what came since the last call that is done */
-    for (size_t i = 0; i < history->count && !self->oracle.differs; i++) {
+    for (size_t i = 0; i < self->stop && !self->oracle.differs; i++) {
         const uint32_t action = history->events[i].action;
         if (action == VRAM_SNAPSHOT_ALLOC || action == VRAM_SNAPSHOT_OOM) {
             if (!replay_malloc(self, first, i))
@@ -313,7 +315,7 @@ static bool replay_history(replay *self)
             if (!self->oracle.differs)
                 request_free(self, i);
             first = i + 1;
-            const bool at_once = first < history->count && is_completed_at_once(history, first);
+            const bool at_once = first < self->stop && is_completed_at_once(history, first);
             if (at_once && !self->oracle.differs)
                 replay_rest(self, first, first + 1);
             i += at_once;
@@ -321,7 +323,7 @@ static bool replay_history(replay *self)
         }
     }
     if (!self->oracle.differs)
-        replay_rest(self, first, history->count);
+        replay_rest(self, first, self->stop);
     return true;
 }
 
@@ -373,6 +375,21 @@ static bool replay_all(replay *self)
            replay_history(self);
 }
 
+/* Replays up to an event; the model and what differs are left for the caller. */
+static bool run(replay *self, recording *history, validate_report *report, size_t stop,
+                vram_error *error)
+{
+    *self = (replay){.recording = history, .report = report, .stop = stop, .error = error};
+    self->oracle.recording = history;
+    return replay_all(self);
+}
+
+static void end(replay *self)
+{
+    vram_caching_destroy(self->model);
+    address_map_free(&self->slots);
+}
+
 bool validate_recording(const vram_snapshot *snapshot, const validate_options *options,
                         validate_report *report, vram_error *error)
 {
@@ -380,12 +397,26 @@ bool validate_recording(const vram_snapshot *snapshot, const validate_options *o
     recording history;
     if (!recording_open(&history, snapshot, options, error))
         return false;
-    replay self = {.recording = &history, .report = report, .error = error};
-    self.oracle.recording = &history;
     count_events(&history, report);
-    const bool done = replay_all(&self) && finish_report(&self);
-    vram_caching_destroy(self.model);
-    address_map_free(&self.slots);
+    replay self;
+    const bool done = run(&self, &history, report, history.count, error) && finish_report(&self);
+    end(&self);
     recording_close(&history);
+    return done;
+}
+
+bool recording_look(recording *history, size_t event,
+                    bool (*look)(void *context, const vram_caching *model), void *context,
+                    vram_error *error)
+{
+    validate_report report = {.exact = false};
+    replay self;
+    bool done = run(&self, history, &report, event + 1, error);
+    if (done && self.oracle.differs)
+        done = vram_fail(error, "event %zu differs: %s", self.oracle.differs_at,
+                         self.oracle.difference);
+    else if (done)
+        done = look(context, self.model) || vram_fail(error, "out of host memory");
+    end(&self);
     return done;
 }

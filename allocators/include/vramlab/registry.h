@@ -39,6 +39,13 @@ bool vram_create_from_text(const char *text, const vram_config *config, vram_bac
 bool vram_spec_is_valid(const char *text, vram_error *error);
 
 /*
+ * The stack as a result must name it: as written, with the options that are always shown
+ * ("caching" is "caching:driver=arena"). The caller frees it; NULL with a message when the text is
+ * not valid.
+ */
+char *vram_spec_name(const char *text, vram_error *error);
+
+/*
  * Splits "a,b:x=1,y=2,c" at commas that begin a new backend name (not an option of the one before).
  * Calls `each` with each stack; stops and returns false when that returns false.
  */

@@ -39,6 +39,10 @@ static const struct {
     {"compare " OOM " --out /dev/null/here", "--out"},
     {"fit " OOM " --step 7", "--step"},
     {"fit " OOM " --step abc", "'abc' is not a number"},
+    {"heatmap " OOM, "--backend names the backend to draw"},
+    {"heatmap " OOM " --backend list,buddy", "one backend is expected, not 2"},
+    {"heatmap " OOM " --backend list --size 9x9", "--size: '9x9'"},
+    {"heatmap " OOM " --backend list -o /no/such/folder/f.png", "/no/such/folder/f.png"},
     {"trace", "usage: vramlab trace"},
     {"trace dance", "no subcommand is called 'dance'"},
     {"trace info", "a trace is expected"},
@@ -60,7 +64,7 @@ Test(command, a_wrong_call_exits_2_and_is_told_what_would_be_right)
 
 Test(command, every_command_has_a_help_that_ends_well)
 {
-    static const char *const names[] = {"compare", "fit", "trace", "trace info", "list"};
+    static const char *const names[] = {"compare", "fit", "heatmap", "trace", "trace info", "list"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         said *help = vramlab("%s --help", names[i]);
         cr_expect(help->status == 0, "%s", names[i]);
@@ -126,7 +130,8 @@ Test(command, compare_writes_whole_files_and_no_others)
     said *run =
         vramlab("compare " OOM " --quick --backend list --out %s/a/b && ls %s/a/b", folder, folder);
     cr_expect(run->status == 0, "%s", run->text);
-    cr_expect(strstr(run->text, "compare.csv\ncompare.json\n") != NULL, "%s", run->text);
+    cr_expect(strstr(run->text, "compare.csv\ncompare.json\nheatmap-list.png\n") != NULL, "%s",
+              run->text);
     cr_expect(strstr(run->text, ".part") == NULL, "%s", run->text);
     char line[256];
     snprintf(line, sizeof line, "rm -r %s", folder);

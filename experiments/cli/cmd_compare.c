@@ -5,6 +5,8 @@
 
 #include "validate/gap.h"
 
+#include <vramlab/heatmap.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +114,20 @@ static double ns_per_op(const vram_replay_result *replay)
                      : 0;
 }
 
-/* Replays and fits one backend. */
+static bool write_heatmap(const char *folder, const char *spec, const vram_timeline *timeline,
+                          vram_error *error)
+{
+    char stem[64];
+    char *path = NULL;
+    job_file_stem(spec, stem);
+    if (asprintf(&path, "%s/heatmap-%s.png", folder, stem) < 0)
+        return vram_fail(error, "out of host memory");
+    const bool written = vram_heatmap_write(timeline, NULL, path, error);
+    free(path);
+    return written;
+}
+
+/* Replays, draws and fits one backend. */
 static bool measure(const replay_job *job, const fields *given, size_t index, row *out,
                     vram_error *error)
 {
@@ -135,7 +150,8 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
             .progress = progress_show,
         };
         progress_begin(job->specs[index]);
-        done = vram_replay(job->trace, backend, &how, &out->replay, error);
+        done = vram_replay(job->trace, backend, &how, &out->replay, error) &&
+               (!records || write_heatmap(given->out, job->specs[index], &timeline, error));
         progress_end();
     }
     vram_timeline_free(&timeline);

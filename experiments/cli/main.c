@@ -8,15 +8,23 @@
 extern const command command_bench;
 extern const command command_compare;
 extern const command command_fit;
+extern const command command_heatmap;
 extern const command command_list;
 extern const command command_trace;
 extern const command command_validate;
 
 /* In the order in which --help shows them. */
-static const command *const commands[] = {
-    &command_compare, &command_fit,      &command_trace,
-    &command_bench,   &command_validate, &command_list,
+/* clang-format off */
+static const command *const commands[] = { /* a row each, so that two additions do not collide */
+    &command_compare,
+    &command_fit,
+    &command_heatmap,
+    &command_trace,
+    &command_bench,
+    &command_validate,
+    &command_list,
 };
+/* clang-format on */
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *out)

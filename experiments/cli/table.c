@@ -5,11 +5,9 @@
 
 #include <vramlab/output.h>
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct cell {
     char *exact; /* CSV and JSON */

@@ -1,0 +1,14 @@
+/*
+ * png.h - a picture as a PNG file.
+ */
+#ifndef VRAMLAB_VIZ_PNG_H
+#define VRAMLAB_VIZ_PNG_H
+
+#include "raster.h"
+
+#include <vramlab/text.h>
+
+/* The file is whole or absent, and the same bytes for the same pixels. */
+bool vram_png_save(const vram_raster *raster, const char *path, vram_error *error);
+
+#endif

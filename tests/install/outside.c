@@ -3,8 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <vramlab/registry.h>
+#include <vramlab/trace.h>
 
-int main(void)
+int main(int count, char **arguments)
 {
     vram_error error = {{0}};
     vram_backend *backend = NULL;
@@ -18,5 +19,15 @@ int main(void)
         blocks++;
     vram_destroy(backend);
     printf("%" PRIu64 " blocks\n", blocks);
+    vram_trace *trace = NULL;
+    vram_trace_summary summary;
+    if (count != 2 || !vram_trace_open(arguments[1], NULL, &trace, &error) ||
+        !vram_trace_summarise(trace, &summary, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        vram_trace_close(trace);
+        return 2;
+    }
+    vram_trace_close(trace);
+    printf("%" PRIu64 " bytes at peak\n", summary.peak_live_unit_bytes);
     return 0;
 }

@@ -26,6 +26,7 @@
  * grow. Wilson et al. 1995; Knuth, TAOCP 2.5.
  */
 #include "core/size_bins.h"
+#include "core/span_moves.h"
 #include "core/span_tree.h"
 
 #include <stdlib.h>
@@ -63,19 +64,30 @@ static uint32_t tree_of(const list *self, uint64_t size_bytes)
 }
 
 /* Puts a span that is no longer live, or just came to be, among the free ones. */
-static void list_free_span(list *self, uint32_t number)
+static void list_free_span(void *backend, uint32_t number)
 {
+    list *self = backend;
     const uint32_t tree = tree_of(self, self->spans.at[number].size_bytes);
     span_tree_insert(&self->order, &self->roots[tree], number);
     size_bins_set(&self->bins, tree);
 }
 
-static void unlist_free_span(list *self, uint32_t number)
+static void unlist_free_span(void *backend, uint32_t number)
 {
+    list *self = backend;
     const uint32_t tree = tree_of(self, self->spans.at[number].size_bytes);
     span_tree_remove(&self->order, &self->roots[tree], number);
     if (self->roots[tree] == 0)
         size_bins_clear(&self->bins, tree);
+}
+
+static span_index index_of(list *self)
+{
+    return (span_index){.spans = &self->spans,
+                        .unit_bytes = self->head.unit_bytes,
+                        .self = self,
+                        .add = list_free_span,
+                        .drop = unlist_free_span};
 }
 
 static void list_destroy(vram_backend *backend)
@@ -205,24 +217,13 @@ static vram_result list_alloc(vram_backend *backend, const vram_request *request
 static vram_result list_release(vram_backend *backend, vram_block block)
 {
     list *self = (list *)backend;
-    spans *table = &self->spans;
-    uint32_t number = spans_find(table, &block);
+    const span_index index = index_of(self);
+    const uint32_t number = spans_find(&self->spans, &block);
     if (number == 0)
         return VRAM_STALE_BLOCK;
-    spans_retire(table, number);
-    const uint32_t before = table->at[number].before;
-    if (span_is_free(&table->at[before])) {
-        unlist_free_span(self, before);
-        spans_join(table, before, number);
-        number = before;
-    }
-    const uint32_t after = table->at[number].after;
-    if (span_is_free(&table->at[after])) {
-        unlist_free_span(self, after);
-        spans_join(table, number, after);
-    }
-    list_free_span(self, number);
-    if (table->live_blocks == 0) /* an empty arena has no memory of what was in it */
+    spans_retire(&self->spans, number);
+    span_index_free(&index, number);
+    if (self->spans.live_blocks == 0) /* an empty arena has no memory of what was in it */
         self->rover_bytes = 0;
     return VRAM_OK;
 }
@@ -230,42 +231,30 @@ static vram_result list_release(vram_backend *backend, vram_block block)
 static vram_result list_resize(vram_backend *backend, vram_block *block, uint64_t size_bytes)
 {
     list *self = (list *)backend;
-    spans *table = &self->spans;
-    const uint32_t number = spans_find(table, block);
-    if (number == 0)
-        return VRAM_STALE_BLOCK;
-    const uint64_t wanted_bytes = vram_round_up(size_bytes, self->head.unit_bytes);
-    const uint64_t had_bytes = table->at[number].size_bytes;
-    const uint32_t after = table->at[number].after;
-    const bool after_is_free = span_is_free(&table->at[after]);
-    if (wanted_bytes > had_bytes + (after_is_free ? table->at[after].size_bytes : 0))
-        return VRAM_NO_SPACE;
+    const span_index index = index_of(self);
     if (!reserve(self, 1))
         return VRAM_NO_METADATA;
-    if (wanted_bytes != had_bytes && after_is_free) {
-        unlist_free_span(self, after);
-        spans_join(table, number, after);
-    }
-    if (table->at[number].size_bytes > wanted_bytes)
-        list_free_span(self, spans_split(table, number, wanted_bytes));
-    table->granted_bytes += wanted_bytes - had_bytes;
-    block->granted_bytes = wanted_bytes;
-    return VRAM_OK;
+    return span_index_resize(&index, block, vram_round_up(size_bytes, self->head.unit_bytes));
+}
+
+static size_t list_plan_moves(const vram_backend *backend, uint64_t budget_bytes, vram_move *moves,
+                              size_t max_moves)
+{
+    const list *self = (const list *)backend;
+    return spans_plan_moves(&self->spans, self->head.unit_bytes, budget_bytes, moves, max_moves);
+}
+
+static vram_result list_commit_move(vram_backend *backend, const vram_move *move, vram_block *block)
+{
+    list *self = (list *)backend;
+    const span_index index = index_of(self);
+    return reserve(self, 1) ? span_index_commit_move(&index, move, block) : VRAM_NO_METADATA;
 }
 
 static void list_walk(const vram_backend *backend, vram_visit *visit, void *context)
 {
     const list *self = (const list *)backend;
     spans_walk(&self->spans, self->head.arena_bytes, visit, context);
-}
-
-static bool neighbours_are_merged(const list *self, vram_fault *fault)
-{
-    const span *at = self->spans.at;
-    for (uint32_t number = at[0].after; number != 0; number = at[number].after)
-        if (span_is_free(&at[number]) && span_is_free(&at[at[number].after]))
-            return vram_fault_at(fault, "I5 merged", at[number].offset_bytes);
-    return true;
 }
 
 /* I6, the part that one tree cannot know: its bit, and that its spans are of its sizes. The tree is
@@ -296,7 +285,7 @@ static bool list_check(const vram_backend *backend, vram_fault *fault)
     spans_free tiled;
     spans_free listed = {0};
     if (!spans_check(&self->spans, self->end_bytes, self->head.unit_bytes, &tiled, fault) ||
-        !neighbours_are_merged(self, fault))
+        !spans_check_merged(&self->spans, fault))
         return false;
     for (uint32_t tree = 0; tree < self->tree_count; tree++)
         if (!span_tree_check(&self->order, self->roots[tree], &listed, fault) ||
@@ -328,4 +317,6 @@ const vram_ops vram_list_ops = {
     .check = list_check,
     .stats = list_stats,
     .resize = list_resize,
+    .plan_moves = list_plan_moves,
+    .commit_move = list_commit_move,
 };

@@ -23,6 +23,7 @@ extern const vram_ops vram_segregated_ops;
 extern const vram_ops vram_list_ops;
 extern const vram_ops vram_caching_ops;
 extern const vram_ops vram_buddy_ops;
+extern const vram_ops vram_tlsf_ops;
 
 /* unit_bytes is a power of two; size_bytes is at most VRAM_ARENA_MAX, so that nothing wraps. */
 static inline uint64_t vram_round_up(uint64_t size_bytes, uint64_t unit_bytes)

@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* clang-format off: a row each, so that two additions do not collide */
+/* A row each, so that two additions do not collide. */
+/* clang-format off */
 static const vram_ops *const registry[] = {
     &vram_fixed_ops,
     &vram_segregated_ops,
     &vram_naive_ops,
     &vram_buddy_ops,
     &vram_list_ops,
+    &vram_tlsf_ops,
     &vram_caching_ops,
     &vram_null_ops,
 };

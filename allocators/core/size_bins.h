@@ -1,13 +1,14 @@
 /*
  * size_bins.h - sizes sorted into bins, and the next bin that is not empty in two bit scans.
  *
- *     size 1 0110 1...      bin = 32 * (position of the leading one) + (the five bits behind it)
- *          ^ ~~~~~~         so that a bin's sizes differ by at most a thirty-second
+ *     size 1 0110 1...      bin = 32 * (position of the leading one) + (the six bits from it on)
+ *          ^~~~~~           so that a bin's sizes differ by at most a thirty-second
  *
- *     levels  ..1.1.1......     a bit for each power of two that has a bin in use
- *     steps   [2] 00100...      a bit for each of its 32 bins
+ *     levels  ..1.1.1......     a bit for each level, 32 bins, that has a bin in use
+ *     steps   [2] 00100...      a bit for each bin of a level
  *
- * Two levels as in TLSF (Masmano et al. 2004).
+ * Two levels as in TLSF (Masmano et al. 2004). The six bits being at least 32, size 1 has bin 32
+ * and level 0 stays empty.
  */
 #ifndef VRAMLAB_SIZE_BINS_H
 #define VRAMLAB_SIZE_BINS_H
@@ -18,7 +19,7 @@
 enum {
     SIZE_BIN_STEPS_LOG2 = 5,
     SIZE_BIN_STEPS = 1 << SIZE_BIN_STEPS_LOG2,
-    SIZE_BIN_LEVELS = 51, /* sizes up to 2^50, the largest arena */
+    SIZE_BIN_LEVELS = 52, /* sizes up to 2^50, the largest arena */
     SIZE_BIN_NONE = SIZE_BIN_LEVELS * SIZE_BIN_STEPS,
 };
 
@@ -30,9 +31,9 @@ typedef struct size_bins {
 /* The bin of a size, which is at least 1 and at most 2^50. Grows with the size. */
 static inline uint32_t size_bin_of(uint64_t size_bytes)
 {
-    const uint32_t zeros = (uint32_t)__builtin_clzll(size_bytes);
-    const uint32_t step = (uint32_t)(size_bytes << zeros >> (63 - SIZE_BIN_STEPS_LOG2));
-    return ((63 - zeros) << SIZE_BIN_STEPS_LOG2) + (step & (SIZE_BIN_STEPS - 1));
+    const uint32_t position = 63u ^ (uint32_t)__builtin_clzll(size_bytes);
+    const uint64_t leading = size_bytes << (63 ^ position) >> (63 - SIZE_BIN_STEPS_LOG2);
+    return (position << SIZE_BIN_STEPS_LOG2) + (uint32_t)leading;
 }
 
 static inline void size_bins_set(size_bins *self, uint32_t bin)

@@ -47,11 +47,11 @@ _Static_assert(sizeof(span) == 32, "two spans a cache line");
 
 typedef struct spans {
     span *at;
+    uint64_t granted_bytes;
     uint32_t capacity;     /* records in `at`, number 0 included */
     uint32_t unused;       /* head of the list of unused numbers */
     uint32_t unused_count; /* its length */
     uint32_t generation;   /* of the block handed out last */
-    uint64_t granted_bytes;
     uint64_t live_blocks;
 } spans;
 
@@ -124,18 +124,33 @@ static inline uint32_t spans_split(spans *self, uint32_t front, uint64_t front_b
     return back;
 }
 
+/* Gives a number back that no span has any more. */
+static inline void spans_recycle(spans *self, uint32_t number)
+{
+    self->at[number].left = self->unused;
+    self->at[number].right = SPAN_UNUSED;
+    self->unused = number;
+    self->unused_count++;
+}
+
+/* Takes a span out of the chain; its bytes must have gone to a neighbour. */
+static inline void spans_unlink(spans *self, uint32_t number)
+{
+    const span *it = &self->at[number];
+    self->at[it->before].after = it->after;
+    self->at[it->after].before = it->before;
+    spans_recycle(self, number);
+}
+
 /* Lets a span swallow the one behind it, whose number becomes unused. */
 static inline void spans_join(spans *self, uint32_t front, uint32_t back)
 {
     span *f = &self->at[front];
-    span *b = &self->at[back];
+    const span *b = &self->at[back];
     f->size_bytes += b->size_bytes;
     f->after = b->after;
     self->at[b->after].before = front;
-    b->left = self->unused;
-    b->right = SPAN_UNUSED;
-    self->unused = back;
-    self->unused_count++;
+    spans_recycle(self, back);
 }
 
 /* Declares a span live, under a generation never used before, and describes it to the caller. */

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMO_TYPE_SHIFT = 28, DEPTH_MAX = 1000, STACK_FREE = 4096, SPARE_ITEMS = 64 };
-#define MEMO_INDEX_MAX ((UINT32_C(1) << MEMO_TYPE_SHIFT) - 1)
+enum { DEPTH_MAX = 1000, STACK_FREE = 4096, SPARE_ITEMS = 64 };
 
 bool build_fail(vram_build *build, const char *format, ...)
 {
@@ -34,30 +33,26 @@ static bool is_record(build_type type)
 
 /* ---- the stack ---- */
 
-bool build_push(vram_build *build, build_value value)
+bool build_make_room(vram_build *build)
 {
-    if (build->stack_count == build->stack_capacity) {
-        if (build->stack_count > STACK_FREE + vram_input_position(build->input) / 4)
-            return build_fail(build, "nested too deep: %zu values are unfinished",
-                              build->stack_count);
-        if (!vram_reserve((void **)&build->stack, &build->stack_capacity, build->stack_count + 1,
-                          sizeof *build->stack))
-            return out_of_memory(build);
-    }
-    build->stack[build->stack_count++] = value;
-    return true;
+    if (build->stack_count > STACK_FREE + vram_input_position(build->input) / 4)
+        return build_fail(build, "nested too deep: %zu values are unfinished", build->stack_count);
+    return vram_reserve((void **)&build->stack, &build->stack_capacity, build->stack_count + 1,
+                        sizeof *build->stack) ||
+           out_of_memory(build);
 }
 
-bool build_push_number(vram_build *build, uint64_t number)
-{
-    return build_push(build, (build_value){.type = BUILD_INT, .count = 1, .number = number});
-}
-
+/* Many files write the same text anew for each event, so the last one is tried first. */
 bool build_push_text(vram_build *build, const char *text, size_t bytes)
 {
-    uint32_t index;
-    if (!vram_names_intern(&build->names, text, bytes, &index))
-        return out_of_memory(build);
+    uint32_t index = build->last_text;
+    if (vram_names_bytes(&build->names, index) != bytes ||
+        memcmp(vram_names_text(&build->names, index), text, bytes) != 0) {
+        if (!vram_names_intern(&build->names, text, bytes, &index))
+            return out_of_memory(build);
+        if (bytes > 0)
+            build->last_text = index;
+    }
     return build_push(build, (build_value){.type = BUILD_TEXT, .count = 1, .number = index});
 }
 
@@ -68,7 +63,7 @@ bool build_push_node(vram_build *build, build_type type)
     if (recycled) {
         index = build->spare_nodes[--build->spare_count];
     } else {
-        if (build->node_count >= MEMO_INDEX_MAX ||
+        if (build->node_count >= BUILD_MEMO_INDEX ||
             !vram_reserve((void **)&build->nodes, &build->node_capacity, build->node_count + 1,
                           sizeof *build->nodes))
             return out_of_memory(build);
@@ -194,14 +189,14 @@ static bool add_item(vram_build *build, build_node *node, build_value item)
 
 static void set_memo(vram_build *build, uint32_t slot, build_type type, uint64_t index)
 {
-    build->memo[slot] = (uint32_t)type << MEMO_TYPE_SHIFT | (uint32_t)index;
+    build->memo[slot] = (uint32_t)type << BUILD_MEMO_SHIFT | (uint32_t)index;
 }
 
 /* The node was a dictionary or list and is now the record, stack or pool `as`. It is given back,
  * its items kept for the next, when only the memo knew of it. */
 static bool turn_node(vram_build *build, uint32_t index, build_value as, bool reuse)
 {
-    if (as.number > MEMO_INDEX_MAX)
+    if (as.number > BUILD_MEMO_INDEX)
         return build_fail(build, "more than 2^28 values of one kind");
     build_node *node = &build->nodes[index];
     reuse = reuse && !node->memo_twice;
@@ -396,7 +391,7 @@ static bool memo_entry(vram_build *build, const build_value *value, uint32_t slo
     }
     if (value->type == BUILD_TEXT || value->type == BUILD_STACK || value->type == BUILD_POOL ||
         is_record(value->type))
-        return *index <= MEMO_INDEX_MAX || build_fail(build, "more than 2^28 values of one kind");
+        return *index <= BUILD_MEMO_INDEX || build_fail(build, "more than 2^28 values of one kind");
     const build_value scalar = *value;
     if (!build_push_node(build, BUILD_LIST))
         return false;
@@ -429,15 +424,11 @@ bool build_memoize(vram_build *build, uint64_t slot)
     return true;
 }
 
-bool build_recall(vram_build *build, uint64_t slot)
+bool build_recall_other(vram_build *build, uint64_t slot)
 {
     if (slot >= build->memo_count || build->memo[slot] == 0)
         return build_fail(build, "memo slot %" PRIu64 " is empty", slot);
-    const build_type type = (build_type)(build->memo[slot] >> MEMO_TYPE_SHIFT);
-    const uint32_t index = build->memo[slot] & MEMO_INDEX_MAX;
-    if (type == BUILD_BOX)
-        return build_push(build, build->nodes[index].items[0]);
-    return build_push(build, (build_value){.type = type, .count = 1, .number = index});
+    return build_push(build, build->nodes[build->memo[slot] & BUILD_MEMO_INDEX].items[0]);
 }
 
 /* ---- look-ups, start, end ---- */

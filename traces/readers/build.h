@@ -101,6 +101,7 @@ typedef struct vram_build {
     vram_names contexts, frames, stacks, pools;
     uint32_t last_context;
     build_context last; /* what it holds */
+    uint32_t last_text; /* the text pushed last */
     uint32_t *scratch;  /* frame indices of the list in hand */
     size_t scratch_capacity;
 } vram_build;
@@ -115,8 +116,18 @@ __attribute__((format(printf, 2, 3))) bool build_fail(vram_build *build, const c
 
 /* ---- for the front ends ---- */
 
-bool build_push(vram_build *build, build_value value);
-bool build_push_number(vram_build *build, uint64_t number);
+bool build_make_room(vram_build *build); /* on the stack, for one more value */
+static inline bool build_push(vram_build *build, build_value value)
+{
+    if (build->stack_count == build->stack_capacity && !build_make_room(build))
+        return false;
+    build->stack[build->stack_count++] = value;
+    return true;
+}
+static inline bool build_push_number(vram_build *build, uint64_t number)
+{
+    return build_push(build, (build_value){.type = BUILD_INT, .count = 1, .number = number});
+}
 bool build_push_text(vram_build *build, const char *text, size_t bytes);
 bool build_push_node(vram_build *build, build_type type); /* an empty LIST or DICT */
 bool build_pop(vram_build *build);
@@ -131,7 +142,18 @@ bool build_set(vram_build *build);    /* dictionary, key, value -> dictionary */
 bool build_collect_marked(vram_build *build, build_type type);
 bool build_collect(vram_build *build, size_t count);
 bool build_memoize(vram_build *build, uint64_t slot);
-bool build_recall(vram_build *build, uint64_t slot);
+enum { BUILD_MEMO_SHIFT = 28 };
+#define BUILD_MEMO_INDEX ((UINT32_C(1) << BUILD_MEMO_SHIFT) - 1)
+bool build_recall_other(vram_build *build, uint64_t slot); /* an empty slot, or a scalar */
+static inline bool build_recall(vram_build *build, uint64_t slot)
+{
+    const uint32_t entry = slot < build->memo_count ? build->memo[slot] : 0;
+    const build_type type = (build_type)(entry >> BUILD_MEMO_SHIFT);
+    if (type == BUILD_NONE || type == BUILD_BOX)
+        return build_recall_other(build, slot);
+    return build_push(
+        build, (build_value){.type = type, .count = 1, .number = entry & BUILD_MEMO_INDEX});
+}
 
 /* ---- records (records.c) ---- */
 

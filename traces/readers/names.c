@@ -94,6 +94,10 @@ static bool start(vram_names *names)
 
 bool vram_names_intern(vram_names *names, const char *text, size_t bytes, uint32_t *index)
 {
+    if (bytes == 0) {
+        *index = 0;
+        return names->count > 0 || start(names);
+    }
     if (names->count == 0 && !start(names))
         return false;
     if (names->count * 2 >= names->table_size && !grow_table(names))

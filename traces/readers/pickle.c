@@ -105,12 +105,20 @@ static bool refuse(vram_build *build, unsigned char code)
 
 /* ---- arguments ---- */
 
-/* `bytes` visible bytes at the input's `at`. */
-static bool need(vram_build *build, size_t bytes)
+/*
+ * Where the machine is. It lives in registers: kept in *input, each opcode would wait twice for its
+ * own last store. input->at is the opcode in hand, for messages.
+ */
+typedef struct cursor {
+    const char *at, *end;
+} cursor;
+
+#define INLINE static inline __attribute__((always_inline))
+
+static bool refill(vram_build *build, const char *at, size_t bytes)
 {
     vram_input *input = build->input;
-    if ((size_t)(input->end - input->at) >= bytes)
-        return true;
+    input->at = at;
     if (!vram_input_need(input, bytes, build->error))
         return false;
     return (size_t)(input->end - input->at) >= bytes ||
@@ -118,37 +126,42 @@ static bool need(vram_build *build, size_t bytes)
                       bytes, (size_t)(input->end - input->at));
 }
 
-/* An unsigned little-endian number of 1 to 8 bytes. */
-static bool take_number(vram_build *build, size_t bytes, uint64_t *number)
+/* `bytes` visible bytes at the cursor. */
+INLINE bool need(vram_build *build, cursor *c, size_t bytes)
 {
-    if (!need(build, bytes))
+    if ((size_t)(c->end - c->at) >= bytes)
+        return true;
+    const bool there = refill(build, c->at, bytes);
+    c->at = build->input->at;
+    c->end = build->input->end;
+    return there;
+}
+
+/* An unsigned little-endian number of 1 to 8 bytes. */
+INLINE bool take_number(vram_build *build, cursor *c, size_t bytes, uint64_t *number)
+{
+    if (!need(build, c, bytes))
         return false;
     uint64_t value = 0;
-    memcpy(&value, build->input->at, bytes);
-    build->input->at += bytes;
+    memcpy(&value, c->at, bytes);
+    c->at += bytes;
     *number = value;
     return true;
 }
 
-static bool push_int(vram_build *build, size_t bytes)
+INLINE bool push_int(vram_build *build, cursor *c, size_t bytes)
 {
     uint64_t number;
-    if (!take_number(build, bytes, &number))
+    if (!take_number(build, c, bytes, &number))
         return false;
     if (bytes == 4)
         number = (uint64_t)(int64_t)(int32_t)(uint32_t)number;
     return build_push_number(build, number);
 }
 
-/* `bytes` bytes in two's complement; what does not fit 64 bits, signed or unsigned, is refused. */
-static bool push_long(vram_build *build, uint64_t bytes)
+/* Digits in two's complement; what does not fit 64 bits, signed or unsigned, is refused. */
+static bool push_digits(vram_build *build, const unsigned char *digits, size_t bytes)
 {
-    enum { LONGEST = 1024 };
-    if (bytes > LONGEST)
-        return build_fail(build, "an integer of %llu bytes", (unsigned long long)bytes);
-    if (!need(build, (size_t)bytes))
-        return false;
-    const unsigned char *digits = (const unsigned char *)build->input->at;
     const unsigned char sign = bytes > 0 && digits[bytes - 1] >= 0x80 ? 0xff : 0;
     uint64_t number = sign ? UINT64_MAX : 0;
     for (size_t i = 0; i < bytes; i++) {
@@ -157,20 +170,36 @@ static bool push_long(vram_build *build, uint64_t bytes)
         if (i < 8)
             number = (number & ~(UINT64_C(0xff) << (8 * i))) | (uint64_t)digits[i] << (8 * i);
     }
-    build->input->at += bytes;
     return build_push_number(build, number);
 }
 
-static bool push_sized_long(vram_build *build, size_t size_bytes)
+/* LONG1 and LONG4. Addresses and times take 6 and 7 bytes, which one load of 8 serves. */
+INLINE bool push_long(vram_build *build, cursor *c, size_t size_bytes)
 {
+    enum { LONGEST = 1024 };
     uint64_t bytes;
-    return take_number(build, size_bytes, &bytes) && push_long(build, bytes);
+    if (!take_number(build, c, size_bytes, &bytes))
+        return false;
+    if (bytes - 1 < 8 && (size_t)(c->end - c->at) >= 8) {
+        uint64_t digits;
+        memcpy(&digits, c->at, 8);
+        c->at += bytes;
+        const unsigned unused = 64 - 8 * (unsigned)bytes;
+        return build_push_number(build, (uint64_t)((int64_t)(digits << unused) >> unused));
+    }
+    if (bytes > LONGEST)
+        return build_fail(build, "an integer of %llu bytes", (unsigned long long)bytes);
+    if (!need(build, c, (size_t)bytes))
+        return false;
+    const unsigned char *digits = (const unsigned char *)c->at;
+    c->at += bytes;
+    return push_digits(build, digits, (size_t)bytes);
 }
 
-static bool push_float(vram_build *build)
+INLINE bool push_float(vram_build *build, cursor *c)
 {
     uint64_t big_endian;
-    if (!take_number(build, 8, &big_endian))
+    if (!take_number(build, c, 8, &big_endian))
         return false;
     const uint64_t bits = __builtin_bswap64(big_endian);
     build_value value = {.type = BUILD_FLOAT, .count = 1};
@@ -178,84 +207,84 @@ static bool push_float(vram_build *build)
     return build_push(build, value);
 }
 
-static bool push_text(vram_build *build, size_t size_bytes)
+INLINE bool push_text(vram_build *build, cursor *c, size_t size_bytes)
 {
     uint64_t bytes;
-    if (!take_number(build, size_bytes, &bytes))
+    if (!take_number(build, c, size_bytes, &bytes))
         return false;
     if (bytes > UINT32_MAX)
         return build_fail(build, "a text of %llu bytes", (unsigned long long)bytes);
-    if (!need(build, (size_t)bytes))
+    if (!need(build, c, (size_t)bytes))
         return false;
-    const char *text = build->input->at;
-    build->input->at += bytes;
+    const char *text = c->at;
+    c->at += bytes;
     return build_push_text(build, text, (size_t)bytes);
 }
 
-static bool push_scalar(vram_build *build, build_type type, uint64_t number)
+INLINE bool push_scalar(vram_build *build, build_type type, uint64_t number)
 {
     return build_push(build, (build_value){.type = type, .count = 1, .number = number});
 }
 
-static bool recall(vram_build *build, size_t size_bytes)
+INLINE bool recall(vram_build *build, cursor *c, size_t size_bytes)
 {
     uint64_t slot;
-    return take_number(build, size_bytes, &slot) && build_recall(build, slot);
+    return take_number(build, c, size_bytes, &slot) && build_recall(build, slot);
 }
 
-static bool memoize(vram_build *build, size_t size_bytes)
+INLINE bool memoize(vram_build *build, cursor *c, size_t size_bytes)
 {
     uint64_t slot;
-    return take_number(build, size_bytes, &slot) && build_memoize(build, slot);
+    return take_number(build, c, size_bytes, &slot) && build_memoize(build, slot);
 }
 
-static bool check_protocol(vram_build *build)
+INLINE bool check_protocol(vram_build *build, cursor *c)
 {
     uint64_t protocol;
-    if (!take_number(build, 1, &protocol))
+    if (!take_number(build, c, 1, &protocol))
         return false;
     return (protocol >= 2 && protocol <= 5) ||
            build_fail(build, "pickle protocol %u; vramlab reads 2 to 5", (unsigned)protocol);
 }
 
 /* Frames only tell how far a reader may look ahead. */
-static bool skip_frame(vram_build *build)
+INLINE bool skip_frame(vram_build *build, cursor *c)
 {
     uint64_t bytes;
-    return take_number(build, 8, &bytes);
+    return take_number(build, c, 8, &bytes);
 }
 
-static bool run(vram_build *build, unsigned char code)
+INLINE bool run(vram_build *build, cursor *c, unsigned char code)
 {
     switch (code) {
     case OP_BINGET:
-        return recall(build, 1);
+        return recall(build, c, 1);
     case OP_LONG_BINGET:
-        return recall(build, 4);
+        return recall(build, c, 4);
     case OP_MEMOIZE:
         return build_memoize(build, build->memo_count);
     case OP_BINPUT:
-        return memoize(build, 1);
+        return memoize(build, c, 1);
     case OP_LONG_BINPUT:
-        return memoize(build, 4);
+        return memoize(build, c, 4);
     case OP_SHORT_BINUNICODE:
-        return push_text(build, 1);
+        return push_text(build, c, 1);
     case OP_BINUNICODE:
-        return push_text(build, 4);
+        return push_text(build, c, 4);
     case OP_BINUNICODE8:
-        return push_text(build, 8);
+        return push_text(build, c, 8);
     case OP_BININT1:
-        return push_int(build, 1);
+        return push_int(build, c, 1);
     case OP_BININT2:
-        return push_int(build, 2);
+        return push_int(build, c, 2);
     case OP_BININT:
-        return push_int(build, 4);
+        return push_int(build, c, 4);
     case OP_LONG1:
-        return push_sized_long(build, 1);
+        return push_long(build, c, 1);
     case OP_LONG4:
-        return push_sized_long(build, 4);
+        return push_long(build, c, 4);
     case OP_BINFLOAT:
-        return push_float(build);
+        return push_float(build, c);
     case OP_NONE:
         return push_scalar(build, BUILD_NONE, 0);
     case OP_NEWTRUE:
@@ -293,9 +322,9 @@ static bool run(vram_build *build, unsigned char code)
     case OP_POP_MARK:
         return build_pop_mark(build);
     case OP_PROTO:
-        return check_protocol(build);
+        return check_protocol(build, c);
     case OP_FRAME:
-        return skip_frame(build);
+        return skip_frame(build, c);
     default:
         return refuse(build, code);
     }
@@ -304,13 +333,15 @@ static bool run(vram_build *build, unsigned char code)
 bool vram_pickle_read(vram_build *build)
 {
     vram_input *input = build->input;
+    cursor c = {.at = input->at, .end = input->end};
     for (;;) {
-        if (!need(build, 1))
+        if (!need(build, &c, 1))
             return false;
-        const unsigned char code = (unsigned char)*input->at++;
+        input->at = c.at;
+        const unsigned char code = (unsigned char)*c.at++;
         if (code == OP_STOP)
             break;
-        if (!run(build, code))
+        if (!run(build, &c, code))
             return false;
     }
     return (build->stack_count == 1 && build->mark_count == 0) ||

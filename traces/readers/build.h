@@ -151,8 +151,8 @@ static inline bool build_recall(vram_build *build, uint64_t slot)
     const build_type type = (build_type)(entry >> BUILD_MEMO_SHIFT);
     if (type == BUILD_NONE || type == BUILD_BOX)
         return build_recall_other(build, slot);
-    return build_push(
-        build, (build_value){.type = type, .count = 1, .number = entry & BUILD_MEMO_INDEX});
+    return build_push(build,
+                      (build_value){.type = type, .count = 1, .number = entry & BUILD_MEMO_INDEX});
 }
 
 /* ---- records (records.c) ---- */

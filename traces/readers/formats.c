@@ -4,5 +4,6 @@
 const vram_format *const vram_formats[] = {
     &vram_format_native,
     &vram_format_pytorch,
+    &vram_format_pytorch_json,
     NULL,
 };

@@ -6,5 +6,6 @@
 
 extern const vram_format vram_format_native;
 extern const vram_format vram_format_pytorch;
+extern const vram_format vram_format_pytorch_json;
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "build.h"
 
-/* Leaves one value, the whole file, on the build's stack. False with a message otherwise. */
+/* Both leave one value, the whole file, on the build's stack. False with a message otherwise. */
 bool vram_pickle_read(vram_build *build); /* protocols 2 to 5 */
+bool vram_snapshot_json_read(vram_build *build);
 
 #endif

@@ -13,6 +13,7 @@
 #include "pytorch.h"
 
 #include "formats.h"
+#include "scan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -225,9 +226,22 @@ static bool intern_tags(vram_source *source, pytorch *state)
 
 /* ---- the format ---- */
 
-static int pytorch_probe(const char *head, size_t head_bytes)
+static int pickle_probe(const char *head, size_t head_bytes)
 {
     return head_bytes > 1 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 ? 2 : 0;
+}
+
+static int json_probe(const char *head, size_t head_bytes)
+{
+    vram_scan scan = scan_over(head, head_bytes);
+    while (!scan_done(&scan) && strchr(" \t\r\n", *scan.at) != NULL)
+        scan.at++;
+    if (scan_done(&scan) || (*scan.at != '{' && *scan.at != '['))
+        return 0;
+    return scan_holds(&scan, "\"segments\"") || scan_holds(&scan, "\"device_traces\"") ||
+                   scan_holds(&scan, "\"segment_type\"")
+               ? 2
+               : 0;
 }
 
 static void pytorch_close(vram_source *source)
@@ -379,7 +393,18 @@ static const char *pytorch_stack(const vram_source *source, uint32_t stack)
 const vram_format vram_format_pytorch = {
     .name = "pytorch-snapshot",
     .summary = "torch.cuda.memory._dump_snapshot, pickle of protocol 2 to 5",
-    .probe = pytorch_probe,
+    .probe = pickle_probe,
+    .open = pytorch_open,
+    .next = pytorch_next,
+    .rewind = pytorch_rewind,
+    .close = pytorch_close,
+    .stack = pytorch_stack,
+};
+
+const vram_format vram_format_pytorch_json = {
+    .name = "pytorch-snapshot-json",
+    .summary = "the same structure as JSON",
+    .probe = json_probe,
     .open = pytorch_open,
     .next = pytorch_next,
     .rewind = pytorch_rewind,

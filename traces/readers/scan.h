@@ -122,6 +122,12 @@ static inline bool scan_is(const vram_scan *scan, const char *text)
     return scan_text(&rest, text) && scan_done(&rest);
 }
 
+/* The text occurs somewhere in it. */
+static inline bool scan_holds(const vram_scan *scan, const char *text)
+{
+    return memmem(scan->at, (size_t)(scan->end - scan->at), text, strlen(text)) != NULL;
+}
+
 enum { VRAM_EXCERPT = 48 };
 
 /* What comes next, for a message: up to 40 characters, none of them a control code; "the end of the

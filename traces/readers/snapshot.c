@@ -212,8 +212,12 @@ static bool read_file(owned *self, vram_input *input, vram_error *error)
 {
     if (!build_start(&self->build, input, error))
         return false;
-    self->seen.format = "pytorch-snapshot";
-    return vram_pickle_read(&self->build) && finish(self);
+    if (!vram_input_need(input, 1, error))
+        return false;
+    const bool pickle = input->at < input->end && (unsigned char)*input->at == 0x80;
+    self->seen.format = pickle ? "pytorch-snapshot" : "pytorch-snapshot-json";
+    return (pickle ? vram_pickle_read(&self->build) : vram_snapshot_json_read(&self->build)) &&
+           finish(self);
 }
 
 bool vram_pytorch_load(vram_input *input, vram_snapshot **out, vram_error *error)

@@ -13,6 +13,7 @@
 typedef struct fields {
     job_fields job; /* first */
     bool verify;
+    bool streams;
     bool skip;
     bool quick;
     const char *format;
@@ -48,6 +49,10 @@ static const option_row options[] = {
      .offset = offsetof(fields, verify),
      .help = "check every answer against an independent interval model, and on an arena\n"
              "with bytes (host:SIZE) write and read back a pattern in every block"},
+    {.name = "--streams",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(fields, streams),
+     .help = "count the allocations that get bytes which another stream may still be using"},
     {.name = NULL},
 };
 
@@ -97,6 +102,7 @@ static const column columns[] = {
     {"compactions", NULL, COLUMN_NUMBER},
     {"moves", NULL, COLUMN_NUMBER},
     {"moved_bytes", NULL, COLUMN_NUMBER},
+    {"early_reuses", NULL, COLUMN_NUMBER},
 };
 
 /* What one backend did. */
@@ -143,6 +149,7 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
             .tries = true,
             .time_calls = true,
             .verify = given->verify,
+            .streams = given->streams,
             .compact = job_compaction(job, backend),
             .look_at_event = job->summary.peak_event,
             .arena = arena,
@@ -262,6 +269,8 @@ static void add_row(table *rows, const replay_job *job, const char *spec, const 
     table_set(rows, "compactions", "%llu", (unsigned long long)replay->compactions);
     table_set(rows, "moves", "%llu", (unsigned long long)replay->moves);
     table_set(rows, "moved_bytes", "%llu", (unsigned long long)replay->moved_bytes);
+    if (replay->streams_checked)
+        table_set(rows, "early_reuses", "%llu", (unsigned long long)replay->early_reuses);
 }
 
 /* In the aligned table: what PyTorch itself had, its reserved peak where others have their smallest
@@ -337,6 +346,24 @@ static void print_gap(const replay_job *job, const fields *given)
     }
 }
 
+/* One line for each backend that gave bytes to a stream too early. */
+static void print_early_reuses(const replay_job *job, const row *rows)
+{
+    for (size_t i = 0; i < job->spec_count; i++) {
+        const vram_replay_result *replay = &rows[i].replay;
+        const vram_early_reuse *first = &replay->first_early_reuse;
+        char early[32];
+        char event[32];
+        if (replay->early_reuses > 0)
+            printf("%s: %s allocations got bytes that another stream might still use; the first, "
+                   "event %s,\n    on stream %#llx after %#llx (the layer stream prevents it).\n",
+                   job->specs[i], vram_format_count(replay->early_reuses, early),
+                   vram_format_count(first->event, event),
+                   (unsigned long long)vram_trace_stream(job->trace, first->by_stream),
+                   (unsigned long long)vram_trace_stream(job->trace, first->of_stream));
+    }
+}
+
 static void print_verdict(const replay_job *job, const row *rows)
 {
     size_t survivors = 0;
@@ -409,6 +436,7 @@ static int report(const replay_job *job, const fields *given, const row *measure
     if (format == TABLE_TEXT) {
         print_failures(job, measured);
         print_compactions(job, measured);
+        print_early_reuses(job, measured);
         print_gap(job, given);
         print_verdict(job, measured);
         if (given->out != NULL && status == EXIT_DONE)

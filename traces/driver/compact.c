@@ -116,6 +116,9 @@ bool vram_compact(vram_run *self, const vram_event *event)
     const uint64_t budget_bytes = self->options->compact.budget_bytes;
     uint64_t left_bytes = budget_bytes != 0 ? budget_bytes : UINT64_MAX;
     self->result->compactions++;
+    /* Bytes are copied only when the device stands still. */
+    if (self->order != NULL && !vram_order_sync(self->order, self->event, VRAM_ALL_STREAMS))
+        return vram_run_fail(self, "the host is out of memory for the order of streams");
     for (;;) {
         vram_move moves[PLAN_MOVES];
         const uint64_t moved_before_bytes = self->result->moved_bytes;

@@ -6,6 +6,7 @@
 
 #include "histogram.h"
 #include "model.h"
+#include "order.h"
 
 #include <vramlab/driver.h>
 
@@ -16,8 +17,11 @@ typedef struct vram_slot {
     uint32_t number; /* the n-th block served; its number in the timeline, the seed of its bytes */
     uint32_t tag;
     uint32_t stack;
+    vram_users users; /* other streams that use it, while the order of streams is checked */
     uint16_t stream;
     uint8_t align_log2;
+    bool retired;
+    uint64_t retired_event; /* when retired: the program's last use of it was before */
 } vram_slot;
 
 typedef struct vram_run {
@@ -35,9 +39,10 @@ typedef struct vram_run {
     uint64_t granted_bytes;
     uint32_t blocks_served;
     bool stopped;             /* at the first failure, as asked */
-    bool observed;            /* recording or verifying: every event is looked at */
+    bool observed;            /* by record, model or order: every event is looked at */
     vram_arena *bytes;        /* the arena when it holds bytes, else NULL */
     vram_model *model;        /* while verifying, else NULL */
+    vram_order *order;        /* while the order of streams is checked, else NULL */
     vram_timeline *record;    /* while recording, else NULL */
     vram_histogram *alloc_ns; /* while timing, else NULL */
     vram_histogram *release_ns;
@@ -52,6 +57,15 @@ static inline uint64_t vram_alignment_of(const vram_run *self, uint8_t align_log
 
 /* An error of the replay: puts trace, event and backend before the message. Returns false. */
 __attribute__((format(printf, 2, 3))) bool vram_run_fail(vram_run *self, const char *format, ...);
+
+/* ---- step.c ---- */
+
+/* Makes of one event what it asks for. True to go on with the next one; else `stopped`, or an
+ * error. */
+bool vram_run_step(vram_run *self, const vram_event *event);
+
+/* While observed, after every step: each byte of the arena has one cause. */
+bool vram_run_account(vram_run *self);
 
 /* ---- record.c: what happened goes into the timeline; each is called only while recording ---- */
 

@@ -38,7 +38,8 @@ typedef struct vram_replay_options {
     vram_on_failure on_failure;
     bool tries;          /* also make the asks that were refused when recorded (VRAM_EVENT_TRY) */
     bool free_at_retire; /* release at RETIRE rather than at FREE: the optimistic variant */
-    bool time_calls;     /* fill alloc_ns, release_ns and the timeline's latencies */
+    bool streams; /* count the bytes that are given to a stream while another may still use them */
+    bool time_calls; /* fill alloc_ns, release_ns and the timeline's latencies */
     bool verify; /* check every answer against an interval model, `check` after every step, bytes
                     when arena has them */
     uint64_t check_every; /* verify: calls of the backend's own check, every so many events; 0: 1 */
@@ -74,6 +75,15 @@ typedef struct vram_latency {
     uint64_t p50_ns, p99_ns, p999_ns, max_ns;
 } vram_latency;
 
+/* Bytes that were given to a stream although another one may still be using some of them: nothing
+ * says that what was queued on it before their release is over by then. */
+typedef struct vram_early_reuse {
+    uint64_t event;          /* at which they were given */
+    uint64_t released_event; /* at which they had been released */
+    uint64_t offset_bytes, size_bytes;
+    uint32_t by_stream, of_stream; /* who got them, who may still use them */
+} vram_early_reuse;
+
 typedef struct vram_replay_result {
     bool completed;  /* no request was refused */
     uint64_t events; /* replayed */
@@ -89,6 +99,9 @@ typedef struct vram_replay_result {
     vram_look look;             /* at look_at_event */
     vram_latency alloc_ns, release_ns;
     uint64_t compactions, moves, moved_bytes;
+    bool streams_checked;
+    uint64_t early_reuses; /* allocations, when streams were checked; 0 is what a safe stack has */
+    vram_early_reuse first_early_reuse;
 } vram_replay_result;
 
 /*

@@ -3,7 +3,7 @@
  */
 #include "validate/gap.h"
 
-#include "recordings.h"
+#include "open_recording.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

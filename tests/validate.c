@@ -6,7 +6,7 @@
  */
 #include "validate/validate.h"
 
-#include "recordings.h"
+#include "open_recording.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,8 +1,9 @@
 /*
- * recordings.h - recordings of PyTorch for tests: those of the repository, and what lies beside it.
+ * open_recording.h - recordings of PyTorch for tests: those of the repository, and what lies beside
+ * it.
  */
-#ifndef VRAMLAB_TESTS_RECORDINGS_H
-#define VRAMLAB_TESTS_RECORDINGS_H
+#ifndef VRAMLAB_TESTS_OPEN_RECORDING_H
+#define VRAMLAB_TESTS_OPEN_RECORDING_H
 
 #include <vramlab/snapshot.h>
 

@@ -66,7 +66,7 @@ const command command_compare = {
         "Replays a recording on each backend in the same arena and prints a row a backend:\n"
         "outcome, most bytes live and granted, footprint (highest address over peak live), the\n"
         "smallest arena that would do over peak live, internal and external fragmentation when\n"
-        "most was live, and the time of an operation. The last line is the verdict.\n\n"
+        "most was live, and the ns of an operation. The last line is the verdict.\n\n"
         "  vramlab compare traces/data/oom_fragmented.pickle.gz\n"
         "  vramlab compare job.pickle --arena 110% --backend list:policy=best,buddy --out results",
     .options = options,
@@ -97,7 +97,7 @@ static const column columns[] = {
     {"no_failure_from_bytes", NULL, COLUMN_NUMBER},
     {"internal_at_peak", "internal", COLUMN_NUMBER},
     {"external_at_peak", "external", COLUMN_NUMBER},
-    {"ns_per_op", "ns/op", COLUMN_NUMBER},
+    {"ns_per_op", "ns", COLUMN_NUMBER},
     {"bookkeeping_bytes", NULL, COLUMN_NUMBER},
     {"compactions", NULL, COLUMN_NUMBER},
     {"moves", NULL, COLUMN_NUMBER},
@@ -109,6 +109,7 @@ static const column columns[] = {
 typedef struct row {
     vram_replay_result replay;
     vram_fit_result fit;
+    double ns_per_op;
 } row;
 
 static double ns_per_op(const vram_replay_result *replay)
@@ -133,9 +134,14 @@ static bool write_heatmap(const char *folder, const char *spec, const vram_timel
     return written;
 }
 
-/* Replays, draws and fits one backend. */
-static bool measure(const replay_job *job, const fields *given, size_t index, row *out,
-                    vram_error *error)
+static vram_on_failure on_failure(const fields *given)
+{
+    return given->skip ? VRAM_SKIP_FAILURES : VRAM_STOP_AT_FAILURE;
+}
+
+/* What the backend does, every answer as it comes: recorded, drawn and verified as asked for. */
+static bool replay(const replay_job *job, const fields *given, size_t index, row *out,
+                   vram_error *error)
 {
     vram_backend *backend = NULL;
     vram_arena *arena = NULL;
@@ -145,9 +151,8 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
                 vram_arena_create(job->arena_kind, job->arena_bytes, &arena, error);
     if (done) {
         const vram_replay_options how = {
-            .on_failure = given->skip ? VRAM_SKIP_FAILURES : VRAM_STOP_AT_FAILURE,
+            .on_failure = on_failure(given),
             .tries = true,
-            .time_calls = true,
             .verify = given->verify,
             .streams = given->streams,
             .compact = job_compaction(job, backend),
@@ -156,16 +161,42 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
             .record = records ? &timeline : NULL,
             .progress = progress_show,
         };
-        progress_begin(job->specs[index]);
         done = vram_replay(job->trace, backend, &how, &out->replay, error) &&
                (!records || write_heatmap(given->out, job->specs[index], &timeline, error));
-        progress_end();
     }
     vram_timeline_free(&timeline);
     vram_arena_destroy(arena);
     vram_destroy(backend);
-    if (!done || given->quick)
-        return done;
+    return done;
+}
+
+/* The least of some passes that do nothing but time the calls, on a fresh backend each: what
+ * disturbs a pass only ever adds to it. */
+static bool time_calls(const replay_job *job, const fields *given, size_t index, row *out,
+                       vram_error *error)
+{
+    enum { PASSES = 5 };
+    bool done = true;
+    for (int pass = 0; done && pass < PASSES; pass++) {
+        const vram_replay_options how = {
+            .on_failure = on_failure(given),
+            .tries = true,
+            .time_calls = true,
+            .look_at_event = UINT64_MAX,
+        };
+        vram_backend *backend = NULL;
+        vram_replay_result timed;
+        done = job_backend(job, index, job->arena_bytes, &backend, error) &&
+               vram_replay(job->trace, backend, &how, &timed, error);
+        if (done && (pass == 0 || ns_per_op(&timed) < out->ns_per_op))
+            out->ns_per_op = ns_per_op(&timed);
+        vram_destroy(backend);
+    }
+    return done;
+}
+
+static bool fit(const replay_job *job, size_t index, row *out, vram_error *error)
+{
     const vram_fit_options search = {
         .spec = job->specs[index],
         .lower_bound_bytes = job->summary.peak_with_try_unit_bytes,
@@ -174,8 +205,17 @@ static bool measure(const replay_job *job, const fields *given, size_t index, ro
         .profile = &job->profile,
         .progress = progress_show,
     };
+    return vram_fit(job->trace, &search, &out->fit, error);
+}
+
+/* Replays, draws, times and fits one backend. */
+static bool measure(const replay_job *job, const fields *given, size_t index, row *out,
+                    vram_error *error)
+{
     progress_begin(job->specs[index]);
-    done = vram_fit(job->trace, &search, &out->fit, error);
+    const bool done = replay(job, given, index, out, error) &&
+                      time_calls(job, given, index, out, error) &&
+                      (given->quick || fit(job, index, out, error));
     progress_end();
     return done;
 }
@@ -263,8 +303,8 @@ static void add_row(table *rows, const replay_job *job, const char *spec, const 
         table_set(rows, "recorded_reserved_bytes", "%llu", (unsigned long long)reserved_bytes);
     set_fit(rows, &from->fit, job->summary.peak_live_unit_bytes);
     set_fragmentation(rows, replay);
-    table_set(rows, "ns_per_op", "%.1f", ns_per_op(replay));
-    table_show(rows, "ns_per_op", "%.0f", ns_per_op(replay));
+    table_set(rows, "ns_per_op", "%.1f", from->ns_per_op);
+    table_show(rows, "ns_per_op", "%.0f", from->ns_per_op);
     table_set(rows, "bookkeeping_bytes", "%llu", (unsigned long long)replay->bookkeeping_bytes);
     table_set(rows, "compactions", "%llu", (unsigned long long)replay->compactions);
     table_set(rows, "moves", "%llu", (unsigned long long)replay->moves);

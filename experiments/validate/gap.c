@@ -228,8 +228,8 @@ void gap_print(const gap_report *gap, const vram_snapshot *snapshot, FILE *out)
     char segment[VRAM_SIZE_TEXT];
     char count[32];
     fprintf(out,
-            "%s (event %s, asking for %s, from the driver %s) PyTorch had %s reserved for %s "
-            "of live requests.\nThe rest:\n",
+            "%s (event %s, asking for %s, from the driver %s),\nPyTorch had %s reserved for %s "
+            "of live requests. The rest:\n",
             gap->out_of_memory ? "When it ran out" : "When it reserved most",
             vram_format_count(gap->event, count), vram_format_size(gap->asked_bytes, asked),
             vram_format_size(gap->segment_bytes, segment),

@@ -11,6 +11,7 @@
 static const vram_arena_ops *const kinds[] = {
     &vram_arena_virtual,
     &vram_arena_host,
+    &vram_arena_cuda,
 };
 
 const vram_arena_ops *vram_arena_kind_at(size_t index)
@@ -32,8 +33,7 @@ bool vram_arena_create(const char *kind, uint64_t size_bytes, vram_arena **out, 
         (*out)->size_bytes = size_bytes;
         return true;
     }
-    return vram_fail(error, "no kind of arena is called '%s': virtual, host%s", kind,
-                     " (cuda is not in this build)");
+    return vram_fail(error, "no kind of arena is called '%s': virtual, host, cuda", kind);
 }
 
 void vram_arena_destroy(vram_arena *self)

@@ -8,5 +8,6 @@
 
 extern const vram_arena_ops vram_arena_virtual;
 extern const vram_arena_ops vram_arena_host;
+extern const vram_arena_ops vram_arena_cuda;
 
 #endif

@@ -9,12 +9,10 @@
 
 #include <string.h>
 
-#define PATTERN_STEP UINT64_C(0x9E3779B97F4A7C15) /* odd: 2^64 / golden ratio */
-
 /* The finaliser of splitmix64 (Steele, Lea, Flood 2014): near seeds give unrelated words. */
-static uint64_t mix(uint64_t seed)
+uint64_t vram_pattern_first(uint64_t seed)
 {
-    uint64_t word = seed + PATTERN_STEP;
+    uint64_t word = seed + VRAM_PATTERN_STEP;
     word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
     return word ^ (word >> 31);
@@ -23,8 +21,8 @@ static uint64_t mix(uint64_t seed)
 void vram_pattern_fill(unsigned char *bytes, uint64_t size_bytes, uint64_t seed)
 {
     const uint64_t whole_bytes = size_bytes & ~UINT64_C(7);
-    uint64_t word = mix(seed);
-    for (uint64_t at = 0; at < whole_bytes; at += sizeof word, word += PATTERN_STEP)
+    uint64_t word = vram_pattern_first(seed);
+    for (uint64_t at = 0; at < whole_bytes; at += sizeof word, word += VRAM_PATTERN_STEP)
         memcpy(bytes + at, &word, sizeof word);
     memcpy(bytes + whole_bytes, &word, size_bytes - whole_bytes);
 }
@@ -42,8 +40,8 @@ static uint64_t first_difference(const unsigned char *bytes, uint64_t word, uint
 uint64_t vram_pattern_compare(const unsigned char *bytes, uint64_t size_bytes, uint64_t seed)
 {
     const uint64_t whole_bytes = size_bytes & ~UINT64_C(7);
-    uint64_t word = mix(seed);
-    for (uint64_t at = 0; at < whole_bytes; at += sizeof word, word += PATTERN_STEP) {
+    uint64_t word = vram_pattern_first(seed);
+    for (uint64_t at = 0; at < whole_bytes; at += sizeof word, word += VRAM_PATTERN_STEP) {
         uint64_t found;
         memcpy(&found, bytes + at, sizeof found);
         if (found != word)

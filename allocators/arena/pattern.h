@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* The word at index i is vram_pattern_first(seed) + i * step. */
+#define VRAM_PATTERN_STEP UINT64_C(0x9E3779B97F4A7C15) /* odd: 2^64 / golden ratio */
+uint64_t vram_pattern_first(uint64_t seed);
+
 /* Writes the pattern of this seed from its beginning. */
 void vram_pattern_fill(unsigned char *bytes, uint64_t size_bytes, uint64_t seed);
 

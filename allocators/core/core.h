@@ -22,6 +22,8 @@ extern const vram_ops vram_fixed_ops;
 extern const vram_ops vram_segregated_ops;
 extern const vram_ops vram_list_ops;
 extern const vram_ops vram_caching_ops;
+extern const vram_ops vram_cudamalloc_ops;
+extern const vram_ops vram_cudaasync_ops;
 extern const vram_ops vram_buddy_ops;
 extern const vram_ops vram_tlsf_ops;
 

@@ -21,6 +21,8 @@ static const vram_ops *const registry[] = {
     &vram_tlsf_ops,
     &vram_caching_ops,
     &vram_null_ops,
+    &vram_cudamalloc_ops,
+    &vram_cudaasync_ops,
 };
 /* clang-format on */
 

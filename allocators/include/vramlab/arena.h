@@ -3,8 +3,8 @@
  *
  *   virtual   nothing at all: any size up to VRAM_ARENA_MAX, no bytes behind the offsets
  *   host      real host memory, so that contents can be checked
- *   cuda      one cudaMalloc on a device, where the CUDA runtime was found at build time and a
- * driver is present
+ *   cuda      one cudaMalloc on a device; the CUDA runtime is loaded when it is asked for, so the
+ *             same program runs without a driver
  *
  * Written "virtual", "host:2GiB", "cuda:8GiB". The arena and the backend meet only in the driver.
  */
@@ -41,7 +41,7 @@ struct vram_arena {
     uint64_t size_bytes;
 };
 
-/* Arenas by index, NULL beyond the last; `cuda` is absent from a build without the CUDA runtime. */
+/* Arenas by index, NULL beyond the last. */
 const vram_arena_ops *vram_arena_kind_at(size_t index);
 
 /* Makes an arena of this kind. False with a message when the kind is unknown or the memory cannot

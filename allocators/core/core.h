@@ -20,6 +20,7 @@ extern const vram_ops vram_naive_ops;
 extern const vram_ops vram_null_ops;
 extern const vram_ops vram_fixed_ops;
 extern const vram_ops vram_segregated_ops;
+extern const vram_ops vram_slab_ops;
 extern const vram_ops vram_list_ops;
 extern const vram_ops vram_caching_ops;
 extern const vram_ops vram_cudamalloc_ops;

@@ -17,6 +17,7 @@ static const vram_ops *const registry[] = {
     &vram_segregated_ops,
     &vram_naive_ops,
     &vram_buddy_ops,
+    &vram_slab_ops,
     &vram_list_ops,
     &vram_tlsf_ops,
     &vram_caching_ops,

@@ -19,8 +19,17 @@ typedef struct fields {
     uint64_t repetitions;
     double seconds;
     bool no_percentiles;
+    const char *threads;
     const char *format;
 } fields;
+
+enum { THREAD_COUNTS = 16 };
+
+/* How many threads are to be measured; none stands for a plain run. */
+typedef struct thread_counts {
+    uint32_t list[THREAD_COUNTS];
+    size_t count;
+} thread_counts;
 
 static const option_row options[] = {
     JOB_OPTION_ROWS,
@@ -41,6 +50,13 @@ static const option_row options[] = {
      .offset = offsetof(fields, seconds),
      .help = "a backend that has used so many seconds on a workload makes no further pass\n"
              "(default 5)"},
+    {.name = "--threads",
+     .kind = OPTION_TEXT,
+     .value = "N,N",
+     .offset = offsetof(fields, threads),
+     .help = "instead, so many threads at once on one backend, each with blocks of its own:\n"
+             "1,2,4,8. The time is that of the whole over the operations of all threads.\n"
+             "Default: every backend under the layer `locked`"},
     {.name = "--no-percentiles",
      .kind = OPTION_FLAG,
      .offset = offsetof(fields, no_percentiles),
@@ -66,6 +82,7 @@ const command command_bench = {
         "least time above it.\n\n"
         "  vramlab bench\n"
         "  vramlab bench mix --backend tlsf,list:policy=best --repetitions 21\n"
+        "  vramlab bench mix --backend tlsf+locked --threads 1,2,4,8\n"
         "  vramlab bench generate:mix,live=100000 job.pickle --format csv",
     .options = options,
     .run = bench_run,
@@ -76,6 +93,7 @@ static const column columns[] = {
     {"backend", NULL, COLUMN_TEXT},
     {"options", NULL, COLUMN_TEXT},
     {"stack", "backend", COLUMN_TEXT},
+    {"threads", NULL, COLUMN_NUMBER},
     {"arena_bytes", NULL, COLUMN_NUMBER},
     {"operations", NULL, COLUMN_NUMBER},
     {"refused", "refused", COLUMN_NUMBER},
@@ -97,6 +115,7 @@ static const column columns[] = {
 /* A backend in the race; the first is null. */
 typedef struct runner {
     const char *spec;
+    uint32_t threads; /* 0: none but our own, as is the case for null */
     vram_backend *backend;
     double *pass_ns; /* an operation, by pass */
     size_t passes;
@@ -107,11 +126,23 @@ typedef struct runner {
 
 typedef struct race {
     const fields *given;
+    const thread_counts *threads;
     replay_job job;
     vram_calls *calls;
     runner *runners;
     size_t count;
 } race;
+
+/* The first is null; then each stack, with each number of threads. */
+static size_t spec_of(const race *self, size_t index)
+{
+    return (index - 1) / (self->threads->count > 0 ? self->threads->count : 1);
+}
+
+static uint32_t threads_of(const race *self, size_t index)
+{
+    return self->threads->count > 0 ? self->threads->list[(index - 1) % self->threads->count] : 0;
+}
 
 /* null never reuses a byte: it gets the largest arena that there can be. */
 static bool make_backend(const race *self, size_t index, vram_backend **out, vram_error *error)
@@ -123,12 +154,13 @@ static bool make_backend(const race *self, size_t index, vram_backend **out, vra
         };
         return vram_create_from_text("null", &config, out, error);
     }
-    return job_backend(&self->job, index - 1, self->job.arena_bytes, out, error);
+    return job_backend(&self->job, spec_of(self, index), self->job.arena_bytes, out, error);
 }
 
 static bool prepare(race *self, vram_error *error)
 {
-    self->count = self->job.spec_count + 1;
+    const size_t counts = self->threads->count > 0 ? self->threads->count : 1;
+    self->count = self->job.spec_count * counts + 1;
     self->runners = calloc(self->count, sizeof *self->runners);
     if (self->runners == NULL)
         return vram_fail(error, "out of host memory");
@@ -139,7 +171,8 @@ static bool prepare(race *self, vram_error *error)
                          vram_trace_info_of(self->job.trace)->path);
     for (size_t i = 0; i < self->count; i++) {
         runner *at = &self->runners[i];
-        at->spec = i == 0 ? "null" : self->job.specs[i - 1];
+        at->spec = i == 0 ? "null" : self->job.specs[spec_of(self, i)];
+        at->threads = i == 0 ? 0 : threads_of(self, i);
         at->pass_ns = calloc((size_t)self->given->repetitions, sizeof *at->pass_ns);
         if (at->pass_ns == NULL)
             return vram_fail(error, "out of host memory");
@@ -149,23 +182,38 @@ static bool prepare(race *self, vram_error *error)
     return true;
 }
 
-static void run_pass(race *self, runner *at)
+/* *pass_ns is the time of an operation. */
+static bool run_calls(race *self, runner *at, double *pass_ns, vram_error *error)
 {
-    const uint64_t pass_ns = vram_calls_run(self->calls, at->backend, &at->refused);
-    at->pass_ns[at->passes++] = (double)pass_ns / (double)vram_calls_count(self->calls);
-    at->spent_s += (double)pass_ns * 1e-9;
+    const double calls = (double)vram_calls_count(self->calls);
+    if (at->threads == 0) {
+        *pass_ns = (double)vram_calls_run(self->calls, at->backend, &at->refused) / calls;
+        at->spent_s += *pass_ns * calls * 1e-9;
+        return true;
+    }
+    vram_threads_result result;
+    if (!vram_calls_run_threads(self->calls, at->backend, at->threads, &result, error))
+        return false;
+    *pass_ns = result.seconds * 1e9 / (double)result.calls;
+    at->refused = result.refused;
+    at->spent_s += result.seconds;
+    return true;
 }
 
-static void run_passes(race *self)
+static bool run_passes(race *self, vram_error *error)
 {
     const uint64_t repetitions = self->given->repetitions;
     for (uint64_t pass = 0; pass < repetitions; pass++)
         for (size_t i = 0; i < self->count; i++) {
+            runner *at = &self->runners[i];
             progress_show(NULL,
                           ((double)pass + (double)i / (double)self->count) / (double)repetitions);
-            if (self->runners[i].passes == 0 || self->runners[i].spent_s < self->given->seconds)
-                run_pass(self, &self->runners[i]);
+            if (at->passes > 0 && at->spent_s >= self->given->seconds)
+                continue;
+            if (!run_calls(self, at, &at->pass_ns[at->passes++], error))
+                return false;
         }
+    return true;
 }
 
 /* Each call timed by itself, on a fresh backend. */
@@ -226,6 +274,10 @@ static void add_row(const race *self, table *rows, const char *workload, const r
     table_set(rows, "backend", "%.*s", (int)name_length, at->spec);
     table_set(rows, "options", "%s", at->spec + name_length + (at->spec[name_length] == ':'));
     table_set(rows, "stack", "%s", at->spec);
+    if (at->threads > 0) {
+        table_set(rows, "threads", "%u", at->threads);
+        table_show(rows, "stack", "%s, %u threads", at->spec, at->threads);
+    }
     table_set(rows, "arena_bytes", "%" PRIu64, at->backend->arena_bytes);
     table_set(rows, "operations", "%" PRIu64, vram_calls_count(self->calls));
     table_set(rows, "refused", "%" PRIu64, at->refused);
@@ -233,7 +285,8 @@ static void add_row(const race *self, table *rows, const char *workload, const r
     add_time(rows, "ns_per_op_min", least_ns);
     add_time(rows, "ns_per_op_median", vram_median(at->pass_ns, at->passes));
     add_time(rows, "null_ns_per_op", null_ns);
-    add_time(rows, "net_ns_per_op", is_null ? 0 : least_ns - null_ns);
+    if (at->threads == 0)
+        add_time(rows, "net_ns_per_op", is_null ? 0 : least_ns - null_ns);
     add_latency(rows, "alloc", &at->alloc_ns);
     add_latency(rows, "free", &at->release_ns);
 }
@@ -249,9 +302,36 @@ static void race_close(race *self)
     job_close(&self->job);
 }
 
-static int bench_workload(const fields *given, const char *path, table *rows)
+/* With threads, and no backends asked for: every backend under the layer that makes it safe. */
+static bool lock_specs(replay_job *job, vram_error *error)
 {
-    race self = {.given = given};
+    for (size_t i = 0; i < job->spec_count; i++) {
+        char *locked = NULL;
+        if (asprintf(&locked, "%s+locked", job->specs[i]) < 0)
+            return vram_fail(error, "out of host memory");
+        free(job->specs[i]);
+        job->specs[i] = locked;
+    }
+    return true;
+}
+
+static bool measure(race *self, vram_error *error)
+{
+    const bool threaded = self->threads->count > 0;
+    if (threaded && self->given->job.backends == NULL && !lock_specs(&self->job, error))
+        return false;
+    if (!prepare(self, error) || !run_passes(self, error))
+        return false;
+    for (size_t i = 0; !threaded && !self->given->no_percentiles && i < self->count; i++)
+        if (!time_calls(self, i, error))
+            return false;
+    return true;
+}
+
+static int bench_workload(const fields *given, const thread_counts *threads, const char *path,
+                          table *rows)
+{
+    race self = {.given = given, .threads = threads};
     vram_error error;
     int status = job_open(&self.job, &command_bench, &given->job, path);
     if (status >= 0) {
@@ -262,17 +342,36 @@ static int bench_workload(const fields *given, const char *path, table *rows)
     const bool is_generated = strncmp(path, generated, strlen(generated)) == 0;
     const char *workload = is_generated ? path + strlen(generated) : file_name(path);
     progress_begin(workload);
-    bool done = prepare(&self, &error);
-    if (done)
-        run_passes(&self);
-    for (size_t i = 0; done && !given->no_percentiles && i < self.count; i++)
-        done = time_calls(&self, i, &error);
+    const bool done = measure(&self, &error);
     progress_end();
     for (size_t i = 0; done && i < self.count; i++)
         add_row(&self, rows, workload, &self.runners[i]);
     status = done ? EXIT_DONE : fail_with(&command_bench, "%s", error.text);
     race_close(&self);
     return status;
+}
+
+/* Reads "1,2,4,8". */
+static bool read_threads(const char *text, thread_counts *threads, vram_error *error)
+{
+    for (bool more = text != NULL; more;) {
+        const size_t length = strcspn(text, ",");
+        uint64_t count = 0;
+        char word[8];
+        if (length >= sizeof word || threads->count == THREAD_COUNTS)
+            return vram_fail(error, "up to %d numbers of 1 to %d are allowed", THREAD_COUNTS,
+                             VRAM_THREADS_MAX);
+        memcpy(word, text, length);
+        word[length] = '\0';
+        if (!vram_parse_count(word, &count, error))
+            return false;
+        if (count < 1 || count > VRAM_THREADS_MAX)
+            return vram_fail(error, "%s threads: 1 to %d are allowed", word, VRAM_THREADS_MAX);
+        threads->list[threads->count++] = (uint32_t)count;
+        more = text[length] == ',';
+        text += length + more;
+    }
+    return true;
 }
 
 /* "mix" is the workload, unless there is such a file. */
@@ -301,6 +400,10 @@ static int bench_run(int count, char **arguments)
         return status;
     if (given.repetitions == 0 || given.repetitions > 10000)
         return fail_with(&command_bench, "--repetitions must be 1 to 10000");
+    thread_counts threads = {.count = 0};
+    vram_error error;
+    if (!read_threads(given.threads, &threads, &error))
+        return fail_with(&command_bench, "--threads: %s", error.text);
     if (count == 0) {
         arguments = usual;
         count = sizeof usual / sizeof usual[0];
@@ -309,7 +412,7 @@ static int bench_run(int count, char **arguments)
     status = EXIT_DONE;
     for (int i = 0; status == EXIT_DONE && i < count; i++) {
         char text[32];
-        status = bench_workload(&given, path_of(arguments[i], text, sizeof text), rows);
+        status = bench_workload(&given, &threads, path_of(arguments[i], text, sizeof text), rows);
     }
     table_format format = TABLE_TEXT;
     table_format_of(given.format, &format);

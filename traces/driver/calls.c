@@ -5,26 +5,13 @@
  *
  * The loop is the benchmark: what it costs by itself is what the backend `null` shows.
  */
+#include "calls.h"
 #include "histogram.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-typedef struct call {
-    uint64_t size_bytes; /* 0: release */
-    uint32_t slot;
-    uint8_t align_log2;
-} call;
-
-struct vram_calls {
-    call *list;
-    size_t count, capacity;
-    vram_block *blocks; /* by slot */
-    size_t slots;
-    bool *live; /* by slot, while the calls are collected */
-};
-
-static bool add_call(vram_calls *self, call made)
+static bool add_call(vram_calls *self, vram_call made)
 {
     if (!vram_reserve((void **)&self->list, &self->capacity, self->count + 1, sizeof *self->list))
         return false;
@@ -35,8 +22,8 @@ static bool add_call(vram_calls *self, call made)
 
 static bool add_event(vram_calls *self, const vram_event *event, uint8_t unit_log2)
 {
-    const call release = {.slot = event->slot};
-    const call alloc = {
+    const vram_call release = {.slot = event->slot};
+    const vram_call alloc = {
         .size_bytes = event->size_bytes,
         .slot = event->slot,
         .align_log2 = event->align_log2 != 0 ? event->align_log2 : unit_log2,
@@ -55,7 +42,7 @@ static bool add_event(vram_calls *self, const vram_event *event, uint8_t unit_lo
 static bool add_last_releases(vram_calls *self)
 {
     for (size_t slot = 0; slot < self->slots; slot++)
-        if (self->live[slot] && !add_call(self, (call){.slot = (uint32_t)slot}))
+        if (self->live[slot] && !add_call(self, (vram_call){.slot = (uint32_t)slot}))
             return false;
     return true;
 }
@@ -109,13 +96,11 @@ uint64_t vram_calls_count(const vram_calls *self)
     return self->count;
 }
 
-uint64_t vram_calls_run(vram_calls *self, vram_backend *backend, uint64_t *refused)
+uint64_t vram_calls_make(const vram_calls *self, vram_backend *backend, vram_block *blocks)
 {
-    vram_block *const blocks = self->blocks;
-    const call *const end = self->list + self->count;
-    uint64_t refusals = 0;
-    const uint64_t begin_ns = vram_now_ns();
-    for (const call *at = self->list; at < end; at++) {
+    const vram_call *const end = self->list + self->count;
+    uint64_t refused = 0;
+    for (const vram_call *at = self->list; at < end; at++) {
         if (at->size_bytes == 0) {
             vram_release(backend, blocks[at->slot]);
             continue;
@@ -126,9 +111,15 @@ uint64_t vram_calls_run(vram_calls *self, vram_backend *backend, uint64_t *refus
         };
         if (vram_alloc(backend, request, &blocks[at->slot]) != VRAM_OK) {
             blocks[at->slot].handle = 0;
-            refusals++;
+            refused++;
         }
     }
-    *refused = refusals;
+    return refused;
+}
+
+uint64_t vram_calls_run(vram_calls *self, vram_backend *backend, uint64_t *refused)
+{
+    const uint64_t begin_ns = vram_now_ns();
+    *refused = vram_calls_make(self, backend, self->blocks);
     return vram_now_ns() - begin_ns;
 }

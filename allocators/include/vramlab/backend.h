@@ -218,7 +218,8 @@ struct vram_ops {
     const char *summary;        /* one line for `vramlab list` */
     const vram_option *options; /* ends with a null name; NULL when there are none */
     bool layer;                 /* wraps config->inner */
-    bool special; /* left out of comparisons unless asked for: null, the driver's own */
+    bool concurrent; /* its calls may be made from several threads at once (not walk and check) */
+    bool special;    /* left out of comparisons unless asked for: null, the driver's own */
 
     /* Makes an instance. On failure returns false with a message that says what would be right, and
      * leaks nothing; config->inner is then still the caller's. */

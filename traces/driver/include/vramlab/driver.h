@@ -157,6 +157,33 @@ uint64_t vram_calls_count(const vram_calls *calls);
 /* Makes all calls once. Returns how many ns they took; *refused is how many allocations failed. */
 uint64_t vram_calls_run(vram_calls *calls, vram_backend *backend, uint64_t *refused);
 
+enum { VRAM_THREADS_MAX = 256 };
+
+/* What several threads did with one backend. */
+typedef struct vram_threads_result {
+    uint64_t calls, refused; /* of all threads together */
+    uint64_t handed_over;    /* blocks released by another thread than the one that allocated */
+    double seconds;          /* from the first thread's start to the last one's end */
+} vram_threads_result;
+
+/*
+ * Makes all calls from `threads` threads at once, each with blocks of its own: throughput, with
+ * `threads` times the live blocks. False with a message when the backend is not concurrent, or
+ * threads or memory cannot be had.
+ */
+bool vram_calls_run_threads(const vram_calls *calls, vram_backend *backend, uint32_t threads,
+                            vram_threads_result *result, vram_error *error);
+
+/*
+ * Deals the calls out to the threads, so that together they make each once: a block's turn is kept
+ * (its release after its allocation, its slot's next allocation after that), all else is up to the
+ * threads; every fourth block is released by another thread. Each granted byte range is claimed,
+ * unit by unit, by the thread that holds it: false with a message when two hold the same unit, a
+ * release is not answered VRAM_OK, the backend's check fails at the end or its counts are not zero.
+ */
+bool vram_calls_deal_threads(const vram_calls *calls, vram_backend *backend, uint32_t threads,
+                             vram_threads_result *result, vram_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -155,3 +155,12 @@ bool vram_reserve(void **array, size_t *capacity, size_t count, size_t element_b
     *capacity = wanted;
     return true;
 }
+
+/* Steele, Lea and Flood, OOPSLA 2014: every word once in 2^64 calls. */
+uint64_t vram_next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}

@@ -3,12 +3,17 @@
  */
 #include "cli/job.h"
 
+#include <vramlab/plan.h>
+
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct fields {
     job_fields job; /* first */
     bool with_asks;
     double step;
+    const char *bound;
+    uint64_t looks;
     const char *format;
     const char *out;
 } fields;
@@ -25,6 +30,17 @@ static const option_row options[] = {
      .value = "SHARE",
      .offset = offsetof(fields, step),
      .help = "distance of the sizes tried, as a share of peak live (default 0.001)"},
+    {.name = "--bound",
+     .kind = OPTION_WORD,
+     .words = "live|offline",
+     .offset = offsetof(fields, bound),
+     .help = "offline: also what could be reached by knowing every lifetime: the best plan found\n"
+             "(rows offline), and online placement by lifetime hints (two-ended)"},
+    {.name = "--looks",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .offset = offsetof(fields, looks),
+     .help = "how often the offline planner may look at a block (default 400 million: seconds)"},
     {.name = "--format",
      .kind = OPTION_WORD,
      .words = "table|csv|json",
@@ -43,7 +59,8 @@ static int fit_run(int count, char **arguments);
 
 const command command_fit = {
     .name = "fit",
-    .usage = "TRACE [--backend A,B] [--with-asks] [--step SHARE] [--format table|csv|json]",
+    .usage = "TRACE [--backend A,B] [--with-asks] [--bound offline] [--step SHARE] [--format "
+             "table|csv|json]",
     .summary = "the smallest arena in which each backend completes a trace",
     .text =
         "Finds, for each backend, the smallest arena in which the trace completes, and the size\n"
@@ -130,6 +147,38 @@ static bool fit_all(const replay_job *job, const fields *given, table *rows, boo
     return true;
 }
 
+/* A bound is a row like a backend's: an arena that suffices, and what found it. */
+static void add_bound(table *rows, const replay_job *job, const char *name, const char *method,
+                      uint64_t bound_bytes, uint64_t suffices_bytes)
+{
+    const vram_fit_result reached = {.smallest_bytes = suffices_bytes,
+                                     .no_failure_from_bytes = suffices_bytes};
+    add_row(rows, job, name, bound_bytes, &reached);
+    table_set(rows, "options", "%s", method);
+    table_set(rows, "outcome", "%s", "bound");
+}
+
+/* What could be reached with the future known. */
+static bool add_offline(const replay_job *job, const fields *given, table *rows, vram_error *error)
+{
+    vram_plan_block *blocks = NULL;
+    size_t count = 0;
+    if (!vram_plan_blocks_of(job->trace, given->with_asks, &blocks, &count, error))
+        return false;
+    const vram_plan_options how = {.looks = given->looks};
+    vram_plan plan;
+    uint64_t two_ended_bytes = 0;
+    const bool planned =
+        vram_plan_make(blocks, count, &how, &plan, error) &&
+        vram_plan_two_ended(blocks, count, plan.bound_bytes, &two_ended_bytes, error);
+    free(blocks);
+    if (!planned)
+        return false;
+    add_bound(rows, job, "offline", plan.method, plan.bound_bytes, plan.height_bytes);
+    add_bound(rows, job, "two-ended", "hints", plan.bound_bytes, two_ended_bytes);
+    return true;
+}
+
 /* Prints and saves what was found. */
 static int report(const replay_job *job, const fields *given, const table *rows)
 {
@@ -158,7 +207,7 @@ static int report(const replay_job *job, const fields *given, const table *rows)
 
 static int fit_run(int count, char **arguments)
 {
-    fields given = {.format = "table"};
+    fields given = {.format = "table", .bound = "live"};
     int status = options_read(&command_fit, &count, arguments, &given);
     if (status >= 0)
         return status;
@@ -173,9 +222,11 @@ static int fit_run(int count, char **arguments)
     vram_error error = {""};
     status = job_open(&job, &command_fit, &given.job, arguments[0]);
     if (status < 0)
-        status = fit_all(&job, &given, rows, &all_fit, &error)
-                     ? report(&job, &given, rows)
-                     : fail_with(&command_fit, "%s", error.text);
+        status =
+            fit_all(&job, &given, rows, &all_fit, &error) &&
+                    (strcmp(given.bound, "live") == 0 || add_offline(&job, &given, rows, &error))
+                ? report(&job, &given, rows)
+                : fail_with(&command_fit, "%s", error.text);
     if (status == EXIT_DONE && !all_fit)
         status = EXIT_NO;
     table_free(rows);

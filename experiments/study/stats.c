@@ -1,6 +1,8 @@
 /* stats.c - medians, geometric means, bootstrap intervals and the sign test. */
 #include "stats.h"
 
+#include <vramlab/text.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,15 +84,6 @@ double vram_geomean(const double *values, size_t count)
     return answer;
 }
 
-/* splitmix64: a full-period generator in one word of state (Steele, Lea and Flood, OOPSLA 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static vram_estimate bootstrap(const double *values, size_t count, statistic *of, uint64_t seed)
 {
     double *drawn = count > 0 ? malloc(count * sizeof *drawn) : NULL;
@@ -102,7 +95,7 @@ static vram_estimate bootstrap(const double *values, size_t count, statistic *of
         estimate.count = count;
         for (size_t k = 0; k < VRAM_BOOTSTRAP_RESAMPLES; k++) {
             for (size_t i = 0; i < count; i++)
-                drawn[i] = values[next_random(&seed) % count];
+                drawn[i] = values[vram_next_random(&seed) % count];
             answers[k] = of(drawn, count);
         }
         qsort(answers, VRAM_BOOTSTRAP_RESAMPLES, sizeof *answers, by_value);

@@ -120,13 +120,8 @@ bool vram_workload_ratio(const char *spec, const vram_workload_option *options, 
 vram_random vram_random_from(uint64_t seed)
 {
     vram_random random;
-    for (size_t word = 0; word < 4; word++) {
-        seed += UINT64_C(0x9E3779B97F4A7C15);
-        uint64_t mixed = seed;
-        mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-        mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
-        random.state[word] = mixed ^ (mixed >> 31);
-    }
+    for (size_t word = 0; word < 4; word++)
+        random.state[word] = vram_next_random(&seed);
     return random;
 }
 

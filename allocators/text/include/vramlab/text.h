@@ -58,6 +58,9 @@ const char *vram_format_count(uint64_t count, char text[32]);
  */
 bool vram_reserve(void **array, size_t *capacity, size_t count, size_t element_bytes);
 
+/* The next number of a seeded generator whose state is one word: splitmix64. */
+uint64_t vram_next_random(uint64_t *state);
+
 #ifdef __cplusplus
 }
 #endif

@@ -170,7 +170,7 @@ static bool check_limit(vram_input *input, vram_error *error)
 bool vram_input_need(vram_input *input, size_t bytes, vram_error *error)
 {
     struct vram_input_file *file = input->file;
-    while ((size_t)(input->end - input->at) < bytes && !file->ended) {
+    while ((size_t)(input->end - input->at) < bytes && file != NULL && !file->ended) {
         if (!make_room(input, bytes, error))
             return false;
         char *to = file->window + (input->end - file->window);
@@ -229,6 +229,17 @@ vram_line vram_input_line(vram_input *input, const char **line, size_t *bytes, v
     input->at = feed + 1;
     input->line++;
     return VRAM_LINE;
+}
+
+void vram_input_untake(vram_input *input, const char *line)
+{
+    input->at = line;
+    input->line--;
+}
+
+vram_input vram_input_over(const char *bytes, size_t count, const char *path)
+{
+    return (vram_input){.at = bytes, .end = bytes + count, .path = path};
 }
 
 static bool start_gzip(vram_input *input, vram_error *error)

@@ -37,6 +37,12 @@ typedef enum vram_line { VRAM_LINE, VRAM_LINE_END, VRAM_LINE_ERROR } vram_line;
  * error. */
 vram_line vram_input_line(vram_input *input, const char **line, size_t *bytes, vram_error *error);
 
+/* Gives the line back that was taken last: the next call takes it again. */
+void vram_input_untake(vram_input *input, const char *line);
+
+/* An input over bytes in memory, which stay the caller's; needs no close. */
+vram_input vram_input_over(const char *bytes, size_t count, const char *path);
+
 uint64_t vram_input_position(const vram_input *input);   /* of `at`, in unfolded bytes */
 uint64_t vram_input_file_bytes(const vram_input *input); /* on disk */
 bool vram_input_is_gzip(const vram_input *input);

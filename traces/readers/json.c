@@ -324,6 +324,22 @@ vram_json_token vram_json_next(vram_json *json, vram_error *error)
     return object ? take_key(json, c, error) : take_value(json, c, error);
 }
 
+bool vram_json_skip_comments(vram_json *json, vram_error *error)
+{
+    char c;
+    for (;;) {
+        if (!peek(json, &c, error))
+            return false;
+        if (c != '#')
+            return true;
+        while (json->input->at < json->input->end && *json->input->at != '\n') {
+            json->input->at++;
+            if (!look(json, 1, error))
+                return false;
+        }
+    }
+}
+
 bool vram_json_skip(vram_json *json, vram_json_token token, vram_error *error)
 {
     if (token != VRAM_JSON_OBJECT && token != VRAM_JSON_ARRAY)

@@ -44,6 +44,8 @@ void vram_json_start(vram_json *json, vram_input *input);
 void vram_json_free(vram_json *json);
 
 vram_json_token vram_json_next(vram_json *json, vram_error *error);
+/* Between values: passes over blank lines and lines that start with '#'. */
+bool vram_json_skip_comments(vram_json *json, vram_error *error);
 /* Reads to the end of the value that `token` began; true at once for a scalar. */
 bool vram_json_skip(vram_json *json, vram_json_token token, vram_error *error);
 

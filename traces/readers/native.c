@@ -67,8 +67,7 @@ static int native_probe(const char *head, size_t head_bytes)
 static bool expected(const vram_source *source, const vram_scan *scan, const char *what,
                      vram_error *error)
 {
-    char found[VRAM_EXCERPT];
-    vram_source_fail(source, error, "found %s, expected %s", vram_scan_excerpt(scan, found), what);
+    vram_source_expected(source, scan, what, error);
     return false;
 }
 
@@ -103,14 +102,10 @@ static bool read_quoted(vram_source *source, vram_scan *scan, size_t *bytes, vra
 
 static bool read_tag(vram_source *source, vram_scan *scan, vram_raw *event, vram_error *error)
 {
-    native *state = source->state;
+    const native *state = source->state;
     size_t bytes;
-    if (!read_quoted(source, scan, &bytes, error))
-        return false;
-    if (vram_names_intern(&source->tags, state->text, bytes, &event->tag))
-        return true;
-    vram_source_fail(source, error, "out of memory");
-    return false;
+    return read_quoted(source, scan, &bytes, error) &&
+           vram_source_tag(source, scan_over(state->text, bytes), event, error);
 }
 
 static bool read_align(const vram_source *source, vram_scan *scan, vram_raw *event,
@@ -276,12 +271,10 @@ static bool read_declaration(vram_source *source, vram_scan *scan, bool started,
 static vram_step read_line(vram_source *source, bool started, vram_raw *event, vram_error *error)
 {
     for (;;) {
-        const char *line;
-        size_t bytes;
-        const vram_line got = vram_input_line(source->input, &line, &bytes, error);
-        if (got != VRAM_LINE)
-            return got == VRAM_LINE_END ? VRAM_STEP_END : VRAM_STEP_ERROR;
-        vram_scan scan = scan_over(line, bytes);
+        vram_scan scan;
+        const vram_step got = vram_source_line(source, &scan, error);
+        if (got != VRAM_STEP_EVENT)
+            return got;
         scan_blanks(&scan);
         if (scan_done(&scan) || *scan.at == '#')
             continue;
@@ -297,11 +290,9 @@ static vram_step read_line(vram_source *source, bool started, vram_raw *event, v
 
 static bool read_magic(vram_source *source, vram_error *error)
 {
-    const char *line;
-    size_t bytes;
-    if (vram_input_line(source->input, &line, &bytes, error) != VRAM_LINE)
+    vram_scan scan;
+    if (vram_source_line(source, &scan, error) != VRAM_STEP_EVENT)
         return false;
-    vram_scan scan = scan_over(line, bytes);
     uint64_t version = 0;
     scan_text(&scan, magic);
     if (!scan_decimal(&scan, &version) || version != VERSION)

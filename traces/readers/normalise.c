@@ -86,6 +86,8 @@ static bool take_slot(normalising *n, uint64_t id, uint64_t size_bytes, uint32_t
     self->slots[*slot] = size_bytes;
     self->live_bytes += size_bytes;
     n->source->info->slots = self->slot_count;
+    if (self->live.count > n->source->peak_blocks)
+        n->source->peak_blocks = self->live.count;
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "idmap.h"
 #include "input.h"
 #include "names.h"
+#include "scan.h"
 
 #include <vramlab/trace.h>
 
@@ -46,19 +47,20 @@ typedef struct vram_source {
     uint32_t last_stream;
     const char *record_name; /* how messages tell the place: "event"; NULL: by line or byte */
     uint64_t record;         /* number of the record in hand, from 1 */
+    uint64_t peak_blocks;    /* most blocks live at once so far, for headers that tell it */
     void *state;             /* the format's own */
 } vram_source;
 
 typedef struct vram_format {
     const char *name;    /* "rmm-csv" */
     const char *summary; /* one line for `vramlab list` */
-    const char *unit;    /* of its ids, in messages: "address" */
 
     /* How sure it is, from the first bytes (up to VRAM_PROBE_BYTES, unfolded): 0 not mine, 1 could
      * be, 2 has my structure, 3 bears my name. The surest wins; on a tie, the earlier in the list.
      * NULL: never found by content (a workload). */
     int (*probe)(const char *head, size_t head_bytes);
-    /* Sets source->state; counts no anomalies. On failure nothing is left behind. */
+    /* Sets source->state, and info->format where `name` is too general; counts no anomalies. On
+     * failure nothing is left behind. */
     bool (*open)(vram_source *source, vram_error *error);
     vram_step (*next)(vram_source *source, vram_raw *event, vram_error *error);
     /* Back to the first event. NULL: trace.c closes, takes the input to its start and opens. */
@@ -79,6 +81,16 @@ const char *vram_source_where(const vram_source *source, char text[64]);
  * VRAM_STEP_ERROR. */
 __attribute__((format(printf, 3, 4))) vram_step
 vram_source_fail(const vram_source *source, vram_error *error, const char *format, ...);
+
+/* As vram_source_fail: "found "xyz", expected WHAT", with what comes next in the scan. */
+vram_step vram_source_expected(const vram_source *source, const vram_scan *scan, const char *what,
+                               vram_error *error);
+
+/* The next line as a scan; EVENT when there is one. */
+vram_step vram_source_line(vram_source *source, vram_scan *line, vram_error *error);
+
+/* Sets event->tag to the text; false, with a message, when out of memory. */
+bool vram_source_tag(vram_source *source, vram_scan text, vram_raw *event, vram_error *error);
 
 /* Counts an anomaly; under `strict` fails with the message instead and returns false. */
 __attribute__((format(printf, 4, 5))) bool vram_source_anomaly(vram_source *source,

@@ -128,6 +128,11 @@ static inline bool scan_holds(const vram_scan *scan, const char *text)
     return memmem(scan->at, (size_t)(scan->end - scan->at), text, strlen(text)) != NULL;
 }
 
+/*
+ * A time in ns: "12:34:56.123456", "12:34:56:123456" (both *of_day) or seconds as "1634567890.25".
+ */
+bool vram_scan_time(vram_scan *scan, uint64_t *time_ns, bool *of_day);
+
 enum { VRAM_EXCERPT = 48 };
 
 /* What comes next, for a message: up to 40 characters, none of them a control code; "the end of the

@@ -37,6 +37,38 @@ vram_step vram_source_fail(const vram_source *source, vram_error *error, const c
     return VRAM_STEP_ERROR;
 }
 
+vram_step vram_source_expected(const vram_source *source, const vram_scan *scan, const char *what,
+                               vram_error *error)
+{
+    char found[VRAM_EXCERPT];
+    return vram_source_fail(source, error, "found %s, expected %s", vram_scan_excerpt(scan, found),
+                            what);
+}
+
+vram_step vram_source_line(vram_source *source, vram_scan *line, vram_error *error)
+{
+    const char *text;
+    size_t bytes;
+    switch (vram_input_line(source->input, &text, &bytes, error)) {
+    case VRAM_LINE:
+        *line = scan_over(text, bytes);
+        return VRAM_STEP_EVENT;
+    case VRAM_LINE_END:
+        return VRAM_STEP_END;
+    case VRAM_LINE_ERROR:
+        break;
+    }
+    return VRAM_STEP_ERROR;
+}
+
+bool vram_source_tag(vram_source *source, vram_scan text, vram_raw *event, vram_error *error)
+{
+    if (vram_names_intern(&source->tags, text.at, (size_t)(text.end - text.at), &event->tag))
+        return true;
+    vram_source_fail(source, error, "out of memory");
+    return false;
+}
+
 bool vram_source_anomaly(vram_source *source, vram_anomaly anomaly, vram_error *error,
                          const char *format, ...)
 {

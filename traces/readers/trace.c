@@ -137,7 +137,8 @@ bool vram_trace_open(const char *path, const vram_trace_options *options, vram_t
         vram_trace_close(trace);
         return false;
     }
-    trace->info.format = trace->format->name;
+    if (trace->info.format == NULL)
+        trace->info.format = trace->format->name;
     *out = trace;
     return true;
 }
@@ -228,6 +229,7 @@ bool vram_trace_rewind(vram_trace *trace, vram_error *error)
     if (trace->is_held)
         return true;
     vram_normaliser_reset(&trace->normaliser);
+    trace->source.peak_blocks = 0;
     trace->queued = trace->taken = 0;
     trace->ended = VRAM_STEP_EVENT;
     vram_error why = {{0}};

@@ -6,22 +6,7 @@
 
 #include "validate/validate.h"
 
-/* Numbers by address: open addressing, every key at most once. All zero is empty. */
-typedef struct address_map {
-    struct address_entry {
-        uint64_t key; /* address + 1; 0: empty */
-        uint32_t value;
-    } * entries;
-    size_t capacity; /* a power of two, or 0 */
-    size_t count;
-} address_map;
-
-enum { ADDRESS_UNKNOWN = UINT32_MAX };
-
-bool address_map_put(address_map *self, uint64_t address, uint32_t value);
-uint32_t address_map_get(const address_map *self, uint64_t address); /* ADDRESS_UNKNOWN */
-void address_map_remove(address_map *self, uint64_t address);
-void address_map_free(address_map *self);
+#include "study/address_map.h"
 
 /* The life of one segment that is no range. */
 typedef struct segment_life {

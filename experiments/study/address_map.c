@@ -1,5 +1,5 @@
-/* map.c - numbers by address: linear probing, removal by shifting back. */
-#include "validate/recording.h"
+/* address_map.c - see address_map.h. */
+#include "study/address_map.h"
 
 #include <stdlib.h>
 

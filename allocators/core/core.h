@@ -21,6 +21,8 @@ extern const vram_ops vram_null_ops;
 extern const vram_ops vram_fixed_ops;
 extern const vram_ops vram_segregated_ops;
 extern const vram_ops vram_slab_ops;
+extern const vram_ops vram_reserve_ops, vram_locked_ops, vram_magazine_ops, vram_stream_ops,
+    vram_pointer_ops, vram_checked_ops, vram_faulty_ops;
 extern const vram_ops vram_list_ops;
 extern const vram_ops vram_caching_ops;
 extern const vram_ops vram_cudamalloc_ops;

@@ -22,6 +22,13 @@ static const vram_ops *const registry[] = {
     &vram_tlsf_ops,
     &vram_caching_ops,
     &vram_null_ops,
+    &vram_reserve_ops,
+    &vram_locked_ops,
+    &vram_magazine_ops,
+    &vram_stream_ops,
+    &vram_pointer_ops,
+    &vram_checked_ops,
+    &vram_faulty_ops,
     &vram_cudamalloc_ops,
     &vram_cudaasync_ops,
 };

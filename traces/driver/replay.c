@@ -160,6 +160,28 @@ static bool begin(vram_run *self)
     return self->record == NULL || vram_record_begin(self);
 }
 
+/* ---- what the layer `stream` does about streams is part of their order ---- */
+
+static void hook_order(void *context, uint32_t waiter, uint32_t stream)
+{
+    vram_run *const self = context;
+    if (!vram_order_wait(self->order, self->event, waiter, stream))
+        self->order_broke = true;
+}
+
+static void hook_sync(void *context)
+{
+    vram_run *const self = context;
+    if (!vram_order_sync(self->order, self->event, UINT32_MAX))
+        self->order_broke = true;
+}
+
+static void set_hooks(vram_run *self, const vram_stream_hooks *hooks)
+{
+    if (self->order != NULL && self->backend->ops->hook != NULL)
+        self->backend->ops->hook(self->backend, hooks);
+}
+
 static void finish_result(vram_run *self)
 {
     vram_replay_result *const result = self->result;
@@ -175,7 +197,11 @@ static bool run_through(vram_run *self)
 {
     if (!begin(self) || !vram_trace_rewind(self->trace, self->error))
         return false;
+    set_hooks(self, &(vram_stream_hooks){.order = hook_order, .sync = hook_sync, .context = self});
     const bool replayed = replay_events(self);
+    set_hooks(self, &(vram_stream_hooks){0}); /* they end with this run */
+    if (self->order_broke)
+        return vram_run_fail(self, "the host is out of memory for the order of streams");
     const bool recorded = self->record == NULL || vram_record_finish(self);
     return replayed && recorded && (self->model == NULL || vram_verify_contents(self));
 }

@@ -38,12 +38,13 @@ typedef struct vram_run {
     uint64_t live_bytes;
     uint64_t granted_bytes;
     uint32_t blocks_served;
-    bool stopped;             /* at the first failure, as asked */
-    bool observed;            /* by record, model or order: every event is looked at */
-    vram_arena *bytes;        /* the arena when it holds bytes, else NULL */
-    vram_model *model;        /* while verifying, else NULL */
-    vram_order *order;        /* while the order of streams is checked, else NULL */
-    vram_timeline *record;    /* while recording, else NULL */
+    bool stopped;          /* at the first failure, as asked */
+    bool observed;         /* by record, model or order: every event is looked at */
+    vram_arena *bytes;     /* the arena when it holds bytes, else NULL */
+    vram_model *model;     /* while verifying, else NULL */
+    vram_order *order;     /* while the order of streams is checked, else NULL */
+    bool order_broke;      /* a hook ran out of host memory: the order is no longer to be trusted */
+    vram_timeline *record; /* while recording, else NULL */
     vram_histogram *alloc_ns; /* while timing, else NULL */
     vram_histogram *release_ns;
     uint64_t clock_cost_ns;

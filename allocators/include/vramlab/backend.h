@@ -100,6 +100,8 @@ typedef struct vram_stats {
     uint64_t live_blocks;
     uint64_t spans; /* entries of bookkeeping now in use: live and free spans that have a record */
     uint64_t bookkeeping_bytes; /* host memory held by the backend, capacity included */
+    uint64_t waits;             /* inserted by the layer `stream` since creation */
+    uint64_t reserve_requests;  /* that only the layer `reserve` could serve, since creation */
 } vram_stats;
 
 /* Why an allocation would fail now. */
@@ -200,6 +202,21 @@ typedef struct vram_backend {
     void *owned_values; /* owned by core */
 } vram_backend;
 
+/*
+ * What a stack asks of the program that owns the streams. Any of them may be NULL: on an arena
+ * without a device there is nothing to ask, and the layer counts what it would have done.
+ */
+typedef struct vram_stream_hooks {
+    bool (*poll)(void *context, uint32_t stream); /* is all work queued on it so far over? */
+    /* Makes what is queued on `waiter` from now on wait for what is queued on `stream` so far. */
+    void (*order)(void *context, uint32_t waiter, uint32_t stream);
+    void (*sync)(void *context); /* makes the host wait for all streams */
+    void *context;
+} vram_stream_hooks;
+
+/* The handle that stands for whatever block lives at the offset; only under the layer `pointer`. */
+#define VRAM_HANDLE_BY_OFFSET UINT64_MAX
+
 /* A block moved by compaction: the driver copies the bytes, then calls commit_move. */
 typedef struct vram_move {
     uint64_t handle;
@@ -267,6 +284,8 @@ struct vram_ops {
     void (*sync)(vram_backend *self, uint32_t stream);
     /* Work queued on `waiter` from now on starts after all work queued on `stream` until now. */
     void (*wait)(vram_backend *self, uint32_t waiter, uint32_t stream);
+    /* Who is to be asked about streams from now on; hooks are copied. */
+    void (*hook)(vram_backend *self, const vram_stream_hooks *hooks);
 };
 
 /* ------------------------------------------------------------------------------------------------

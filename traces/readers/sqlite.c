@@ -193,11 +193,9 @@ static bool take_nsight(vram_source *source, vram_raw *event, vram_error *error)
         return false;
     }
     const int operation = sqlite3_column_int(rows, 3);
-    if (operation != 0 && operation != 1) {
-        event->kind = VRAM_EVENT_KINDS; /* counted as skipped */
-        return true;
-    }
-    *event = (vram_raw){.kind = operation == 0 ? VRAM_EVENT_ALLOC : VRAM_EVENT_FREE,
+    *event = (vram_raw){.kind = operation == 0   ? VRAM_EVENT_ALLOC
+                                : operation == 1 ? VRAM_EVENT_FREE
+                                                 : VRAM_EVENT_KINDS, /* counted as skipped */
                         .id = number,
                         .null_id = place[2] == 0,
                         .size_bytes = (uint64_t)sqlite3_column_int64(rows, 2),

@@ -12,6 +12,13 @@ void vram_offset_map_free(vram_offset_map *self)
     *self = (vram_offset_map){0};
 }
 
+void vram_offset_map_clear(vram_offset_map *self)
+{
+    for (size_t i = 0; i < self->capacity; i++)
+        self->entries[i].key = 0;
+    self->count = 0;
+}
+
 /* Where the search for a key begins. Fibonacci hashing (Knuth, TAOCP 6.4). */
 static size_t home_of(const vram_offset_map *self, uint64_t key)
 {

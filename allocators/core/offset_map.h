@@ -1,5 +1,5 @@
 /*
- * offset_map.h - from an offset of the arena to a number; open addressing, never more than half
+ * offset_map.h - from an offset (or a size) to a number; open addressing, never more than half
  * full. Not installed.
  *
  * find, put, remove: O(1) expected. Host memory: 32 bytes an entry at most, grown by doubling.
@@ -35,6 +35,9 @@ void vram_offset_map_put(vram_offset_map *self, uint64_t offset_bytes, uint32_t 
 
 /* The number under the offset, or VRAM_OFFSET_MAP_NONE. */
 uint32_t vram_offset_map_find(const vram_offset_map *self, uint64_t offset_bytes);
+
+/* Forgets every entry and keeps the room. */
+void vram_offset_map_clear(vram_offset_map *self);
 
 /* False when there is no such entry. */
 bool vram_offset_map_remove(vram_offset_map *self, uint64_t offset_bytes);

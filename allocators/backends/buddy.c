@@ -15,49 +15,28 @@
  *
  * Free blocks stand in lists by order and, within an order, by the power of two that divides their
  * offset: a block that is aligned more strictly than its size asks is found without a search, and
- * one that is aligned better than needed is spared.
+ * one that is aligned better than needed is spared. With place=low each list is a tree by address,
+ * and of all free blocks of the least order that will do the lowest is taken.
  *
  * I1 to I4 are those of core/spans.h: tiled, whole units, numbered, counted.
- * I5  a free block is a power of two and starts at a multiple of its size; a run is whole roots.
- * I6  twins are never both free, and runs never touch.
- * I7  the lists hold exactly the free blocks, each by its order and alignment; the bits tell which
+ * I5  twins are never both free, and runs never touch.
+ * I6  the lists hold exactly the free blocks, each by its order and alignment; the bits tell which
  *     lists are not empty.
+ * I7  place=low: each tree is in order, and a heap.
  * I8  the counters of each order equal the blocks in its lists.
- * I9  a live block starts at a multiple of its size rounded up to a power of two.
+ * I9  a free block is a power of two and starts at a multiple of its size; a run is whole roots.
+ * I10 a live block starts at a multiple of its size rounded up to a power of two.
  *
- * alloc, release: O(orders); an alignment above the largest order searches the runs. check:
- * O(blocks). Host memory: 32 bytes a block, and a sixteenth to grow. Knuth, TAOCP 2.5; the roots,
- * the trimmed tail and placement from the top as in Linux's gpu_buddy.
+ * alloc, release: O(orders), with place=low O(orders * log blocks); an alignment above the largest
+ * order searches the runs. check: O(blocks). Host memory: 32 bytes a block, and a sixteenth to
+ * grow. Knuth, TAOCP 2.5; the roots, the trimmed tail and placement from the top as in Linux's
+ * gpu_buddy.
  */
-#include "core/spans.h"
+#include "backends/buddy.h"
 
 #include <stdlib.h>
 
-enum { BUDDY_ORDERS = 51 }; /* an arena of 2^50 bytes with min = 1 */
-
-typedef struct buddy_order {
-    uint64_t lists;       /* a bit for each alignment whose list is not empty */
-    uint64_t free_blocks; /* a run counts once */
-} buddy_order;
-
-typedef struct buddy {
-    vram_backend head; /* unit_bytes is the smallest block */
-    spans spans;
-    uint64_t begin_bytes; /* of what may be handed out, in whole smallest blocks */
-    uint64_t end_bytes;
-    uint64_t max_bytes;   /* the largest block */
-    uint64_t top_bytes;   /* requests of at least this are placed from the top */
-    uint64_t bound_bytes; /* free in runs of more than one root */
-    bool trim;
-    uint32_t min_log2;
-    uint32_t max_order;
-    uint32_t alignments; /* lists an order */
-    uint64_t orders;     /* a bit for each order that has a free block */
-    buddy_order by_order[BUDDY_ORDERS];
-    uint32_t heads[]; /* [order][alignment]: the block freed last, 0 when there is none */
-} buddy;
-
-enum { BUDDY_MIN, BUDDY_MAX, BUDDY_TRIM, BUDDY_TOP, BUDDY_FROM, BUDDY_TO };
+enum { BUDDY_MIN, BUDDY_MAX, BUDDY_TRIM, BUDDY_PLACE, BUDDY_TOP, BUDDY_FROM, BUDDY_TO };
 static const vram_option buddy_options[] = {
     [BUDDY_MIN] = {.name = "min",
                    .type = VRAM_OPTION_SIZE,
@@ -77,13 +56,20 @@ static const vram_option buddy_options[] = {
                     .type = VRAM_OPTION_FLAG,
                     .fallback = "off",
                     .help = "give the rounded tail of a block back at once"},
+    [BUDDY_PLACE] = {.name = "place",
+                     .type = VRAM_OPTION_CHOICE,
+                     .fallback = "recent",
+                     .choices = "recent|low",
+                     .help = "which free block of the least order is taken: freed last, or lowest"},
     [BUDDY_TOP] = {.name = "top",
                    .type = VRAM_OPTION_SIZE,
                    .fallback = "never",
                    .least = 1,
                    .most = VRAM_ARENA_MAX,
                    .choices = "never",
-                   .help = "requests of at least this size take the upper half of what is split"},
+                   .help =
+                       "requests of at least this size take the upper end of what is split and, "
+                       "with place=low, the highest block"},
     [BUDDY_FROM] = {.name = "from",
                     .type = VRAM_OPTION_SIZE,
                     .fallback = "0",
@@ -99,46 +85,41 @@ static const vram_option buddy_options[] = {
 
 /* ---- lists of free blocks ---- */
 
-static uint32_t log2_floor(uint64_t value)
-{
-    return 63 - (uint32_t)__builtin_clzll(value);
-}
-
-static uint64_t power_of_two_at_least(uint64_t value)
-{
-    return value <= 1 ? 1 : UINT64_C(1) << (64 - __builtin_clzll(value - 1));
-}
-
-/* The order of a free block; every run has the largest. */
-static uint32_t order_of(const buddy *self, uint64_t size_bytes)
-{
-    return size_bytes >= self->max_bytes ? self->max_order
-                                         : log2_floor(size_bytes) - self->min_log2;
-}
-
-/* By which power of two, in smallest blocks, an offset can be divided; offset 0 by the largest. */
-static uint32_t alignment_of(const buddy *self, uint64_t offset_bytes)
-{
-    const uint64_t top = UINT64_C(1) << (self->min_log2 + self->alignments - 1);
-    return (uint32_t)__builtin_ctzll(offset_bytes | top) - self->min_log2;
-}
-
 static uint32_t *head_of(buddy *self, uint32_t order, uint32_t alignment)
 {
     return &self->heads[order * self->alignments + alignment];
 }
 
+static void put_in_front(spans *table, uint32_t *head, uint32_t number)
+{
+    const uint32_t first = *head;
+    table->at[number].left = 0;
+    table->at[number].right = first;
+    table->at[first].left = number; /* span 0 has no use for it */
+    *head = number;
+}
+
+static void take_out(spans *table, uint32_t *head, uint32_t number)
+{
+    const uint32_t before = table->at[number].left;
+    const uint32_t next = table->at[number].right;
+    table->at[next].left = before;
+    if (before != 0)
+        table->at[before].right = next;
+    else
+        *head = next;
+}
+
 static void push_free(buddy *self, uint32_t number)
 {
-    span *it = &self->spans.at[number];
-    const uint32_t order = order_of(self, it->size_bytes);
-    const uint32_t alignment = alignment_of(self, it->offset_bytes);
+    const span *it = &self->spans.at[number];
+    const uint32_t order = buddy_order_of(self, it->size_bytes);
+    const uint32_t alignment = buddy_alignment_of(self, it->offset_bytes);
     uint32_t *head = head_of(self, order, alignment);
-    it->left = 0;
-    it->right = *head;
-    if (*head != 0)
-        self->spans.at[*head].left = number;
-    *head = number;
+    if (self->by_address)
+        span_tree_insert(&self->order, head, number);
+    else
+        put_in_front(&self->spans, head, number);
     self->by_order[order].lists |= UINT64_C(1) << alignment;
     self->by_order[order].free_blocks++;
     self->orders |= UINT64_C(1) << order;
@@ -149,17 +130,15 @@ static void push_free(buddy *self, uint32_t number)
 static void remove_free(buddy *self, uint32_t number)
 {
     const span *it = &self->spans.at[number];
-    const uint32_t order = order_of(self, it->size_bytes);
-    if (it->right != 0)
-        self->spans.at[it->right].left = it->left;
-    if (it->left != 0) {
-        self->spans.at[it->left].right = it->right;
-    } else {
-        const uint32_t alignment = alignment_of(self, it->offset_bytes);
-        *head_of(self, order, alignment) = it->right;
-        if (it->right == 0)
-            self->by_order[order].lists &= ~(UINT64_C(1) << alignment);
-    }
+    const uint32_t order = buddy_order_of(self, it->size_bytes);
+    const uint32_t alignment = buddy_alignment_of(self, it->offset_bytes);
+    uint32_t *head = head_of(self, order, alignment);
+    if (self->by_address)
+        span_tree_remove(&self->order, head, number);
+    else
+        take_out(&self->spans, head, number);
+    if (*head == 0)
+        self->by_order[order].lists &= ~(UINT64_C(1) << alignment);
     if (--self->by_order[order].free_blocks == 0)
         self->orders &= ~(UINT64_C(1) << order);
     if (it->size_bytes > self->max_bytes)
@@ -199,23 +178,12 @@ static void merge_and_free(buddy *self, uint32_t number)
     push_free(self, number);
 }
 
-/* Bytes of the largest block, or run, that may start where this span does and ends within it. */
-static uint64_t first_piece(const buddy *self, const span *it)
-{
-    const uint64_t offset_bytes = it->offset_bytes;
-    const uint64_t aligned_bytes = offset_bytes & -offset_bytes; /* 0 at offset 0 */
-    if (it->size_bytes >= self->max_bytes && (offset_bytes & (self->max_bytes - 1)) == 0)
-        return it->size_bytes & -self->max_bytes;
-    const uint64_t fits_bytes = UINT64_C(1) << log2_floor(it->size_bytes);
-    return aligned_bytes != 0 && aligned_bytes < fits_bytes ? aligned_bytes : fits_bytes;
-}
-
 /* Cuts a span of any whole number of smallest blocks behind its first piece. Returns the rest, or 0
  * when it was one piece. There are at most two pieces an order, and a run. */
 static uint32_t cut_piece(buddy *self, uint32_t number)
 {
     const span *it = &self->spans.at[number];
-    const uint64_t piece_bytes = first_piece(self, it);
+    const uint64_t piece_bytes = buddy_first_piece(self, it);
     return piece_bytes == it->size_bytes ? 0 : spans_split(&self->spans, number, piece_bytes);
 }
 
@@ -257,6 +225,8 @@ static bool read_options(const vram_config *config, buddy *self, vram_error *err
 {
     const vram_value *values = config->values;
     uint64_t min_bytes = 0;
+    if (!values[BUDDY_MIN].word && !vram_is_power_of_two(values[BUDDY_MIN].number))
+        return vram_fail(error, "buddy: min=%s is not a power of two", values[BUDDY_MIN].text);
     if (!vram_unit_of(config, &values[BUDDY_MIN], &min_bytes, error))
         return false;
     uint64_t max_bytes = values[BUDDY_MAX].word ? VRAM_ARENA_MAX : values[BUDDY_MAX].number;
@@ -277,10 +247,11 @@ static bool read_options(const vram_config *config, buddy *self, vram_error *err
     while (max_bytes > min_bytes && max_bytes > self->end_bytes - self->begin_bytes)
         max_bytes /= 2;
     self->max_bytes = max_bytes;
-    self->min_log2 = log2_floor(min_bytes);
-    self->max_order = log2_floor(max_bytes) - self->min_log2;
+    self->min_log2 = buddy_log2(min_bytes);
+    self->max_order = buddy_log2(max_bytes) - self->min_log2;
     self->top_bytes = values[BUDDY_TOP].word ? UINT64_MAX : values[BUDDY_TOP].number;
     self->trim = values[BUDDY_TRIM].number != 0;
+    self->by_address = values[BUDDY_PLACE].number != 0;
     self->head.arena_bytes = config->arena_bytes;
     self->head.unit_bytes = min_bytes;
     return true;
@@ -292,13 +263,14 @@ static bool buddy_create(const vram_config *config, vram_backend **out, vram_err
     if (!read_options(config, &read, error))
         return false;
     /* Offsets below the end are divided by no more than its leading bit; 0 has a list beyond. */
-    const uint32_t end_log2 = read.end_bytes > 0 ? log2_floor(read.end_bytes) : 0;
+    const uint32_t end_log2 = read.end_bytes > 0 ? buddy_log2(read.end_bytes) : 0;
     read.alignments = (end_log2 > read.min_log2 ? end_log2 - read.min_log2 : 0) + 2;
     const size_t heads = (size_t)(read.max_order + 1) * read.alignments;
     buddy *self = calloc(1, sizeof *self + heads * sizeof self->heads[0]);
     if (self == NULL)
         return vram_fail(error, "out of host memory");
     *self = read;
+    self->order = (span_order){.spans = &self->spans, .by_address = true};
     if (!spans_create(&self->spans, self->begin_bytes) || !reserve(self)) {
         buddy_destroy(&self->head);
         return vram_fail(error, "out of host memory");
@@ -314,70 +286,117 @@ static bool buddy_create(const vram_config *config, vram_backend **out, vram_err
 /* What a request of this size occupies. */
 static uint64_t granted_for(const buddy *self, uint64_t size_bytes)
 {
-    return self->trim
-               ? vram_round_up(size_bytes, self->head.unit_bytes)
-               : power_of_two_at_least(size_bytes > self->head.unit_bytes ? size_bytes
-                                                                          : self->head.unit_bytes);
+    return self->trim ? vram_round_up(size_bytes, self->head.unit_bytes)
+                      : buddy_hull(size_bytes > self->head.unit_bytes ? size_bytes
+                                                                      : self->head.unit_bytes);
 }
 
-/* A run that holds a root at an alignment above its size, anywhere within. */
+/* A run in a tree that holds a root at an alignment above its size, anywhere within. */
+static uint32_t run_in_tree(const buddy *self, uint32_t root, uint64_t align_bytes)
+{
+    if (root == 0)
+        return 0;
+    const span *it = &self->spans.at[root];
+    const uint32_t lower = run_in_tree(self, it->left, align_bytes);
+    if (lower != 0)
+        return lower;
+    return span_fits(it, self->max_bytes, align_bytes) ? root
+                                                       : run_in_tree(self, it->right, align_bytes);
+}
+
+static uint32_t run_in_list(const buddy *self, uint32_t head, uint64_t align_bytes)
+{
+    while (head != 0 && !span_fits(&self->spans.at[head], self->max_bytes, align_bytes))
+        head = self->spans.at[head].right;
+    return head;
+}
+
 static uint32_t find_in_runs(const buddy *self, uint64_t align_bytes)
 {
-    for (uint32_t alignment = 0; alignment < self->alignments; alignment++)
-        for (uint32_t run = self->heads[self->max_order * self->alignments + alignment]; run != 0;
-             run = self->spans.at[run].right)
-            if (span_fits(&self->spans.at[run], self->max_bytes, align_bytes))
-                return run;
-    return 0;
+    uint32_t found = 0;
+    for (uint32_t alignment = 0; found == 0 && alignment < self->alignments; alignment++) {
+        const uint32_t head = self->heads[self->max_order * self->alignments + alignment];
+        found = self->by_address ? run_in_tree(self, head, align_bytes)
+                                 : run_in_list(self, head, align_bytes);
+    }
+    return found;
 }
 
-/* The smallest free block that holds one of this size at this alignment, or 0; among equals one of
- * the least alignment. block_bytes is a power of two, align_bytes at least as much. */
-static uint32_t find_free(const buddy *self, uint64_t block_bytes, uint64_t align_bytes)
+/* Of the trees of one order the lowest block, or the highest. */
+static uint32_t end_of_trees(const buddy *self, uint32_t order, uint64_t trees, bool from_top)
 {
-    const uint32_t order = log2_floor(block_bytes) - self->min_log2;
-    uint32_t alignment = log2_floor(align_bytes) - self->min_log2;
+    const span *at = self->spans.at;
+    uint32_t found = 0;
+    for (; trees != 0; trees &= trees - 1) {
+        const uint32_t root =
+            self->heads[order * self->alignments + (uint32_t)__builtin_ctzll(trees)];
+        const uint32_t end =
+            from_top ? span_tree_last(&self->order, root) : span_tree_first(&self->order, root);
+        if (found == 0 || (at[end].offset_bytes > at[found].offset_bytes) == from_top)
+            found = end;
+    }
+    return found;
+}
+
+/* A block of the least order that holds one of this size at this alignment, or 0; in lists one of
+ * the least alignment. block_bytes is a power of two, align_bytes at least as much. */
+static uint32_t find_free(const buddy *self, uint64_t block_bytes, uint64_t align_bytes,
+                          bool from_top)
+{
+    const uint32_t order = buddy_log2(block_bytes) - self->min_log2;
+    uint32_t alignment = buddy_log2(align_bytes) - self->min_log2;
     if (alignment >= self->alignments)
         alignment = self->alignments - 1;
     for (uint64_t orders = self->orders >> order << order; orders != 0; orders &= orders - 1) {
         const uint32_t found = (uint32_t)__builtin_ctzll(orders);
         const uint64_t lists = self->by_order[found].lists >> alignment << alignment;
-        if (lists != 0)
-            return self->heads[found * self->alignments + (uint32_t)__builtin_ctzll(lists)];
+        if (lists == 0)
+            continue;
+        if (self->by_address)
+            return end_of_trees(self, found, lists, from_top);
+        return self->heads[found * self->alignments + (uint32_t)__builtin_ctzll(lists)];
     }
     return align_bytes > self->max_bytes ? find_in_runs(self, align_bytes) : 0;
+}
+
+/* Cuts a live block out of a free one, which holds it at this place, and lists the rest. */
+static vram_block take_from(buddy *self, uint32_t number, uint64_t place_bytes,
+                            uint64_t granted_bytes, uint64_t align_bytes)
+{
+    spans *table = &self->spans;
+    const uint32_t below = number;
+    remove_free(self, number);
+    if (place_bytes > table->at[number].offset_bytes)
+        number = spans_split(table, number, place_bytes - table->at[number].offset_bytes);
+    const uint32_t above = table->at[number].size_bytes > granted_bytes
+                               ? spans_split(table, number, granted_bytes)
+                               : 0;
+    const vram_block taken = spans_publish(table, number, align_bytes, self->head.unit_bytes);
+    if (below != number)
+        list_pieces(self, below);
+    list_pieces(self, above);
+    return taken;
 }
 
 static vram_result buddy_alloc(vram_backend *backend, const vram_request *request, vram_block *out)
 {
     buddy *self = (buddy *)backend;
-    spans *table = &self->spans;
     const uint64_t granted_bytes = granted_for(self, request->size_bytes);
-    const uint64_t block_bytes = power_of_two_at_least(granted_bytes);
+    const uint64_t block_bytes = buddy_hull(granted_bytes);
     const uint64_t align_bytes =
         block_bytes > request->align_bytes ? block_bytes : request->align_bytes;
+    const bool from_top = request->size_bytes >= self->top_bytes;
     if (block_bytes > self->max_bytes)
         return VRAM_NO_SPACE;
-    uint32_t number = find_free(self, block_bytes, align_bytes);
-    if (number == 0)
+    const uint32_t found = find_free(self, block_bytes, align_bytes, from_top);
+    if (found == 0)
         return VRAM_NO_SPACE;
     if (!reserve(self))
         return VRAM_NO_METADATA;
-    remove_free(self, number);
-    const uint64_t offset_bytes = table->at[number].offset_bytes;
-    const uint64_t place_bytes = request->size_bytes >= self->top_bytes
-                                     ? (span_end(&table->at[number]) - block_bytes) & -align_bytes
-                                     : vram_round_up(offset_bytes, align_bytes);
-    const uint32_t below = number;
-    if (place_bytes > offset_bytes)
-        number = spans_split(table, number, place_bytes - offset_bytes);
-    const uint32_t above = table->at[number].size_bytes > granted_bytes
-                               ? spans_split(table, number, granted_bytes)
-                               : 0;
-    *out = spans_publish(table, number, request->align_bytes, self->head.unit_bytes);
-    if (below != number)
-        list_pieces(self, below);
-    list_pieces(self, above);
+    const span *it = &self->spans.at[found];
+    const uint64_t place_bytes = from_top ? (span_end(it) - block_bytes) & -align_bytes
+                                          : vram_round_up(it->offset_bytes, align_bytes);
+    *out = take_from(self, found, place_bytes, granted_bytes, request->align_bytes);
     return VRAM_OK;
 }
 
@@ -390,7 +409,10 @@ static vram_result buddy_release(vram_backend *backend, vram_block block)
     if (self->trim && !reserve(self))
         return VRAM_NO_METADATA;
     spans_retire(&self->spans, number);
-    free_pieces(self, number);
+    if (self->trim)
+        free_pieces(self, number);
+    else /* untrimmed, it is one piece */
+        merge_and_free(self, number);
     return VRAM_OK;
 }
 
@@ -414,7 +436,7 @@ static vram_result buddy_resize(vram_backend *backend, vram_block *block, uint64
         return VRAM_STALE_BLOCK;
     const uint64_t had_bytes = table->at[number].size_bytes;
     const uint64_t wanted_bytes = granted_for(self, size_bytes);
-    const uint64_t block_bytes = power_of_two_at_least(wanted_bytes);
+    const uint64_t block_bytes = buddy_hull(wanted_bytes);
     if (block_bytes > self->max_bytes || (block->offset_bytes & (block_bytes - 1)) != 0 ||
         room_bytes(self, number, wanted_bytes) < wanted_bytes)
         return VRAM_NO_SPACE;
@@ -428,6 +450,35 @@ static vram_result buddy_resize(vram_backend *backend, vram_block *block, uint64
         free_pieces(self, spans_split(table, number, wanted_bytes));
     table->granted_bytes += wanted_bytes - had_bytes;
     block->granted_bytes = wanted_bytes;
+    return VRAM_OK;
+}
+
+static vram_result buddy_commit_move(vram_backend *backend, const vram_move *move,
+                                     vram_block *block)
+{
+    buddy *self = (buddy *)backend;
+    spans *table = &self->spans;
+    const vram_block moved = {.offset_bytes = move->from_bytes, .handle = move->handle};
+    const uint32_t number = spans_find(table, &moved);
+    if (number == 0)
+        return VRAM_STALE_BLOCK;
+    if (!reserve(self))
+        return VRAM_NO_METADATA;
+    const span *it = &table->at[number];
+    const uint64_t granted_bytes = it->size_bytes;
+    const uint64_t alignment_bytes = span_alignment(it, self->head.unit_bytes);
+    uint32_t target = it->before;
+    while (table->at[target].offset_bytes > move->to_bytes)
+        target = table->at[target].before;
+    const span *to = &table->at[target];
+    if (move->to_bytes >= move->from_bytes || target == 0 || !span_is_free(to) ||
+        granted_bytes > span_end(to) - move->to_bytes ||
+        (move->to_bytes & (buddy_hull(granted_bytes) - 1)) != 0 ||
+        (move->to_bytes & (alignment_bytes - 1)) != 0)
+        return VRAM_NO_SPACE;
+    *block = take_from(self, target, move->to_bytes, granted_bytes, alignment_bytes);
+    spans_retire(table, number);
+    free_pieces(self, number);
     return VRAM_OK;
 }
 
@@ -458,84 +509,6 @@ static void buddy_walk(const vram_backend *backend, vram_visit *visit, void *con
                &(run_visit){.self = self, .visit = visit, .context = context});
 }
 
-/* I5, I6, I9 for one span of the chain. */
-static bool span_is_sound(const buddy *self, uint32_t number, vram_fault *fault)
-{
-    const span *at = self->spans.at;
-    const span *it = &at[number];
-    const uint64_t size_bytes = it->size_bytes;
-    if (!span_is_free(it))
-        return (it->offset_bytes & (power_of_two_at_least(size_bytes) - 1)) == 0 ||
-               vram_fault_at(fault, "I9 aligned", it->offset_bytes);
-    if (first_piece(self, it) != size_bytes)
-        return vram_fault_at(fault, "I5 a power of two", it->offset_bytes);
-    const span *after = &at[it->after];
-    if (!span_is_free(after))
-        return true;
-    const bool twins = after->size_bytes == size_bytes && size_bytes < self->max_bytes &&
-                       (it->offset_bytes & size_bytes) == 0;
-    const bool runs = size_bytes >= self->max_bytes && after->size_bytes >= self->max_bytes;
-    return !(twins || runs) || vram_fault_at(fault, "I6 merged", it->offset_bytes);
-}
-
-/* I7 for one list: adds what it holds to *listed and *blocks. */
-static bool list_is_sound(const buddy *self, uint32_t order, uint32_t alignment, spans_free *listed,
-                          uint64_t *blocks, vram_fault *fault)
-{
-    const spans *table = &self->spans;
-    const uint32_t head = self->heads[order * self->alignments + alignment];
-    if ((self->by_order[order].lists >> alignment & 1) != (head != 0))
-        return vram_fault_at(fault, "I7 listed", 0);
-    uint32_t before = 0;
-    for (uint32_t number = head; number != 0; number = table->at[number].right) {
-        if (number >= table->capacity || listed->count++ >= spans_count(table))
-            return vram_fault_at(fault, "I7 listed", 0);
-        const span *it = &table->at[number];
-        if (!span_is_free(it) || it->left != before || order_of(self, it->size_bytes) != order ||
-            alignment_of(self, it->offset_bytes) != alignment)
-            return vram_fault_at(fault, "I7 listed", it->offset_bytes);
-        listed->bytes += it->size_bytes;
-        ++*blocks;
-        before = number;
-    }
-    return true;
-}
-
-static bool lists_are_sound(const buddy *self, const spans_free *tiled, vram_fault *fault)
-{
-    spans_free listed = {0};
-    for (uint32_t order = 0; order <= self->max_order; order++) {
-        uint64_t blocks = 0;
-        for (uint32_t alignment = 0; alignment < self->alignments; alignment++)
-            if (!list_is_sound(self, order, alignment, &listed, &blocks, fault))
-                return false;
-        if (blocks != self->by_order[order].free_blocks ||
-            (self->orders >> order & 1) != (blocks != 0))
-            return vram_fault_at(fault, "I8 counted by order", 0);
-    }
-    return (listed.count == tiled->count && listed.bytes == tiled->bytes) ||
-           vram_fault_at(fault, "I7 listed", 0);
-}
-
-static bool buddy_check(const vram_backend *backend, vram_fault *fault)
-{
-    const buddy *self = (const buddy *)backend;
-    const span *at = self->spans.at;
-    spans_free tiled;
-    if (!spans_check(&self->spans, self->end_bytes, self->head.unit_bytes, &tiled, fault))
-        return false;
-    uint64_t bound_bytes = 0;
-    for (uint32_t number = at[0].after; number != 0; number = at[number].after) {
-        if (!span_is_sound(self, number, fault))
-            return false;
-        if (span_is_free(&at[number]) && at[number].size_bytes > self->max_bytes)
-            bound_bytes += at[number].size_bytes;
-    }
-    if (bound_bytes != self->bound_bytes)
-        return vram_fault_at(fault, "I8 counted by order", 0);
-    return lists_are_sound(self, &tiled, fault);
-}
-
 static void buddy_stats(const vram_backend *backend, vram_stats *out)
 {
     const buddy *self = (const buddy *)backend;
@@ -550,7 +523,7 @@ static void buddy_explain(const vram_backend *backend, const vram_request *reque
                           vram_failure *failure)
 {
     const buddy *self = (const buddy *)backend;
-    if (power_of_two_at_least(granted_for(self, request->size_bytes)) > self->max_bytes)
+    if (buddy_hull(granted_for(self, request->size_bytes)) > self->max_bytes)
         failure->reason = VRAM_REASON_OVERSIZE;
 }
 
@@ -568,4 +541,6 @@ const vram_ops vram_buddy_ops = {
     .stats = buddy_stats,
     .explain = buddy_explain,
     .resize = buddy_resize,
+    .plan_moves = buddy_plan_moves,
+    .commit_move = buddy_commit_move,
 };

@@ -117,7 +117,9 @@ static bool list_create(const vram_config *config, vram_backend **out, vram_erro
     self->end_bytes = end_bytes;
     self->first_bin = first_bin;
     self->tree_count = tree_count;
-    self->order = (span_order){.spans = &self->spans, .by_address = policy != LIST_BEST};
+    self->order = (span_order){.spans = &self->spans,
+                               .by_address = policy != LIST_BEST,
+                               .knows_largest = policy != LIST_BEST};
     if (!spans_create(&self->spans, 0) || !span_order_reserve(&self->order)) {
         list_destroy(&self->head);
         return vram_fail(error, "out of host memory");
@@ -257,26 +259,16 @@ static void list_walk(const vram_backend *backend, vram_visit *visit, void *cont
     spans_walk(&self->spans, self->head.arena_bytes, visit, context);
 }
 
-/* I6, the part that one tree cannot know: its bit, and that its spans are of its sizes. The tree is
- * in order, so that its ends have the extreme sizes. */
-static bool bin_is_sound(const list *self, uint32_t tree, vram_fault *fault)
+/* One tree, and the sizes that belong there. */
+typedef struct list_tree {
+    const list *self;
+    uint32_t tree;
+} list_tree;
+
+static bool is_of_tree(const void *context, const span *it)
 {
-    const span *at = self->spans.at;
-    const uint32_t root = self->roots[tree];
-    if (size_bins_has(&self->bins, tree) != (root != 0))
-        return vram_fault_at(fault, "I6 listed", 0);
-    if (root == 0)
-        return true;
-    uint32_t least = root;
-    uint32_t greatest = root;
-    while (at[least].left != 0)
-        least = at[least].left;
-    while (at[greatest].right != 0)
-        greatest = at[greatest].right;
-    if (tree_of(self, at[least].size_bytes) != tree ||
-        tree_of(self, at[greatest].size_bytes) != tree)
-        return vram_fault_at(fault, "I6 listed", at[root].offset_bytes);
-    return true;
+    const list_tree *of = context;
+    return tree_of(of->self, it->size_bytes) == of->tree;
 }
 
 static bool list_check(const vram_backend *backend, vram_fault *fault)
@@ -287,10 +279,13 @@ static bool list_check(const vram_backend *backend, vram_fault *fault)
     if (!spans_check(&self->spans, self->end_bytes, self->head.unit_bytes, &tiled, fault) ||
         !spans_check_merged(&self->spans, fault))
         return false;
-    for (uint32_t tree = 0; tree < self->tree_count; tree++)
-        if (!span_tree_check(&self->order, self->roots[tree], &listed, fault) ||
-            !bin_is_sound(self, tree, fault))
+    for (uint32_t tree = 0; tree < self->tree_count; tree++) {
+        if (size_bins_has(&self->bins, tree) != (self->roots[tree] != 0))
+            return vram_fault_at(fault, "I6 listed", 0);
+        if (!span_tree_check(&self->order, self->roots[tree], is_of_tree,
+                             &(list_tree){.self = self, .tree = tree}, &listed, fault))
             return false;
+    }
     if (listed.count != tiled.count || listed.bytes != tiled.bytes)
         return vram_fault_at(fault, "I6 listed", 0);
     return true;

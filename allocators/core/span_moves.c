@@ -25,12 +25,6 @@ vram_result span_index_resize(const span_index *self, vram_block *block, uint64_
     return VRAM_OK;
 }
 
-/* What a live block must be aligned to. */
-static uint64_t alignment_of(const span *it, uint64_t unit_bytes)
-{
-    return it->state == SPAN_LIVE ? unit_bytes : UINT64_C(1) << (it->state - SPAN_LIVE);
-}
-
 /* A stretch of neighbours that begins and ends with a free span. */
 typedef struct window {
     uint32_t first;      /* its first span, 0: none yet */
@@ -95,7 +89,7 @@ size_t spans_plan_moves(const spans *self, uint64_t unit_bytes, uint64_t budget_
         end_bytes = span_end(it);
         if (span_is_free(it))
             continue;
-        const uint64_t to_bytes = vram_round_up(reached_bytes, alignment_of(it, unit_bytes));
+        const uint64_t to_bytes = vram_round_up(reached_bytes, span_alignment(it, unit_bytes));
         if (to_bytes < it->offset_bytes)
             moves[count++] = (vram_move){.handle = (uint64_t)it->generation << 32 | number,
                                          .from_bytes = it->offset_bytes,
@@ -117,7 +111,7 @@ vram_result span_index_commit_move(const span_index *self, const vram_move *move
     span *it = &table->at[number];
     const uint32_t below = it->before;
     span *gap = &table->at[below];
-    const uint64_t alignment_bytes = alignment_of(it, self->unit_bytes);
+    const uint64_t alignment_bytes = span_alignment(it, self->unit_bytes);
     if (!span_is_free(gap) || move->to_bytes < gap->offset_bytes ||
         move->to_bytes >= it->offset_bytes || (move->to_bytes & (alignment_bytes - 1)) != 0)
         return VRAM_NO_SPACE;

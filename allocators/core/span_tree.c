@@ -12,7 +12,7 @@ static span *at(const span_order *self, uint32_t number)
 
 bool span_order_reserve(span_order *self)
 {
-    if (!self->by_address || self->largest_capacity >= self->spans->capacity)
+    if (!self->knows_largest || self->largest_capacity >= self->spans->capacity)
         return true;
     uint32_t *grown = realloc(self->largest, self->spans->capacity * sizeof *grown);
     if (grown == NULL)
@@ -60,7 +60,7 @@ static uint32_t largest_under(const span_order *self, uint32_t root)
 
 static void note_largest(const span_order *self, uint32_t root)
 {
-    if (self->by_address)
+    if (self->knows_largest)
         self->largest[root] = largest_under(self, root);
 }
 
@@ -107,7 +107,7 @@ void span_tree_insert(const span_order *self, uint32_t *root, uint32_t number)
     while (*link != 0 && priority(*link) > own_priority) {
         span *parent = at(self, *link);
         const bool goes_left = precedes(self, it, parent);
-        if (self->by_address)
+        if (self->knows_largest)
             self->largest[*link] = larger(self, self->largest[*link], number);
         link = goes_left ? &parent->left : &parent->right;
     }
@@ -127,6 +127,20 @@ void span_tree_remove(const span_order *self, uint32_t *root, uint32_t number)
     span *parent = at(self, top);
     span_tree_remove(self, precedes(self, it, parent) ? &parent->left : &parent->right, number);
     note_largest(self, top);
+}
+
+uint32_t span_tree_first(const span_order *self, uint32_t root)
+{
+    while (root != 0 && at(self, root)->left != 0)
+        root = at(self, root)->left;
+    return root;
+}
+
+uint32_t span_tree_last(const span_order *self, uint32_t root)
+{
+    while (root != 0 && at(self, root)->right != 0)
+        root = at(self, root)->right;
+    return root;
 }
 
 /* The first in the order that is large enough and holds the block at its alignment. */
@@ -181,6 +195,8 @@ uint32_t span_tree_lowest_fit(const span_order *self, uint32_t root, uint64_t fr
 /* A walk over one tree that stops at the first fault. */
 typedef struct tree_walk {
     const span_order *order;
+    bool (*belongs)(const void *context, const span *it);
+    const void *context;
     spans_free *found;
     vram_fault *fault;
     uint64_t spans_left; /* that may still be met: a damaged tree may have a cycle */
@@ -197,7 +213,7 @@ static bool check_under(tree_walk *walk, uint32_t root, uint32_t depth)
     if (root >= order->spans->capacity || walk->spans_left-- == 0 || depth > DEEPEST)
         return vram_fault_at(walk->fault, "I6 listed", 0);
     const span *it = at(order, root);
-    if (!span_is_free(it))
+    if (!span_is_free(it) || !walk->belongs(walk->context, it))
         return vram_fault_at(walk->fault, "I6 listed", it->offset_bytes);
     if (!check_under(walk, it->left, depth + 1))
         return false;
@@ -211,14 +227,20 @@ static bool check_under(tree_walk *walk, uint32_t root, uint32_t depth)
     if ((it->left != 0 && priority(it->left) > priority(root)) ||
         (it->right != 0 && priority(it->right) > priority(root)))
         return vram_fault_at(walk->fault, "I7 ordered", it->offset_bytes);
-    if (order->by_address && order->largest[root] != largest_under(order, root))
+    if (order->knows_largest && order->largest[root] != largest_under(order, root))
         return vram_fault_at(walk->fault, "I8 largest", it->offset_bytes);
     return true;
 }
 
-bool span_tree_check(const span_order *self, uint32_t root, spans_free *found, vram_fault *fault)
+bool span_tree_check(const span_order *self, uint32_t root,
+                     bool (*belongs)(const void *context, const span *it), const void *context,
+                     spans_free *found, vram_fault *fault)
 {
-    tree_walk walk = {
-        .order = self, .found = found, .fault = fault, .spans_left = spans_count(self->spans)};
+    tree_walk walk = {.order = self,
+                      .belongs = belongs,
+                      .context = context,
+                      .found = found,
+                      .fault = fault,
+                      .spans_left = spans_count(self->spans)};
     return check_under(&walk, root, 0);
 }

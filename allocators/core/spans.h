@@ -169,6 +169,12 @@ static inline vram_block spans_publish(spans *self, uint32_t number, uint64_t al
                         .handle = (uint64_t)it->generation << 32 | number};
 }
 
+/* What a live span must be aligned to: what was asked for, or the unit. */
+static inline uint64_t span_alignment(const span *self, uint64_t unit_bytes)
+{
+    return self->state == SPAN_LIVE ? unit_bytes : UINT64_C(1) << (self->state - SPAN_LIVE);
+}
+
 /* The live span of a block, or 0 when the block is stale or was never given out here. */
 static inline uint32_t spans_find(const spans *self, const vram_block *block)
 {

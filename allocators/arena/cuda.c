@@ -21,7 +21,7 @@ typedef struct cuda_arena {
     const vram_cudart *runtime;
     vram_kernels *kernels;
     char *base;
-    uint64_t *found; /* on the device: where a comparison failed */
+    uint64_t *found; /* on the device: where a comparison failed; made when first needed */
     char *bounce;    /* on the device: for overlapping moves; made when first needed */
 } cuda_arena;
 
@@ -52,12 +52,16 @@ static bool may_take(const vram_cudart *runtime, uint64_t size_bytes, vram_error
         vram_format_size(size_bytes, size), vram_format_size(total_bytes, total));
 }
 
-static bool take_memory(cuda_arena *self, uint64_t size_bytes, vram_error *error)
+/* What only --verify needs: made when it is first used. */
+static bool ready_to_verify(cuda_arena *self, vram_error *error)
 {
-    int result = self->runtime->malloc((void **)&self->base, size_bytes);
-    if (result != 0)
-        return vram_cudart_fail(error, "cudaMalloc", result);
-    result = self->runtime->malloc((void **)&self->found, sizeof *self->found);
+    if (self->kernels == NULL)
+        self->kernels = vram_kernels_load(error);
+    if (self->kernels == NULL)
+        return false;
+    if (self->found != NULL)
+        return true;
+    const int result = self->runtime->malloc((void **)&self->found, sizeof *self->found);
     return result == 0 || vram_cudart_fail(error, "cudaMalloc", result);
 }
 
@@ -73,10 +77,10 @@ static bool cuda_create(uint64_t size_bytes, vram_arena **out, vram_error *error
     if (self == NULL)
         return vram_fail(error, "out of host memory");
     self->runtime = runtime;
-    self->kernels = vram_kernels_load(error);
-    if (self->kernels == NULL || !take_memory(self, size_bytes, error)) {
-        cuda_destroy(&self->head);
-        return false;
+    const int result = runtime->malloc((void **)&self->base, size_bytes);
+    if (result != 0) {
+        free(self);
+        return vram_cudart_fail(error, "cudaMalloc", result);
     }
     *out = &self->head;
     return true;
@@ -100,6 +104,8 @@ static bool cuda_fill(vram_arena *arena, uint64_t offset_bytes, uint64_t size_by
                       vram_error *error)
 {
     cuda_arena *self = (cuda_arena *)arena;
+    if (!ready_to_verify(self, error))
+        return false;
     const int launched = vram_kernels_fill(self->kernels, address_of(self, offset_bytes),
                                            size_bytes, vram_pattern_first(seed), NULL);
     return wait(self, launched, "fill", error);
@@ -109,6 +115,8 @@ static bool cuda_compare(vram_arena *arena, uint64_t offset_bytes, uint64_t size
                          uint64_t seed, uint64_t *differs_at, vram_error *error)
 {
     cuda_arena *self = (cuda_arena *)arena;
+    if (!ready_to_verify(self, error))
+        return false;
     uint64_t found = UINT64_MAX;
     int result = self->runtime->memcpy(self->found, &found, sizeof found, VRAM_CUDA_COPY);
     if (result != 0)

@@ -13,6 +13,7 @@ extern const char vram_kernels_ptx[];
 static struct {
     pthread_once_t once;
     vram_cudart runtime;
+    vram_cudart uncounted; /* as found */
     struct {
         int (*module_load)(void **module, const void *image);
         int (*module_unload)(void *module);
@@ -142,9 +143,48 @@ static bool load(vram_error *error)
     return count > 0 || vram_fail(error, "the CUDA runtime finds no device");
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * calls that take or give memory, counted */
+
+static _Atomic uint64_t calls;
+
+static int counted_malloc(void **pointer, size_t size_bytes)
+{
+    calls++;
+    return loaded.uncounted.malloc(pointer, size_bytes);
+}
+
+static int counted_free(void *pointer)
+{
+    calls++;
+    return loaded.uncounted.free(pointer);
+}
+
+static int counted_malloc_async(void **pointer, size_t size_bytes, vram_cuda_stream stream)
+{
+    calls++;
+    return loaded.uncounted.malloc_async(pointer, size_bytes, stream);
+}
+
+static int counted_free_async(void *pointer, vram_cuda_stream stream)
+{
+    calls++;
+    return loaded.uncounted.free_async(pointer, stream);
+}
+
+uint64_t vram_cudart_calls(void)
+{
+    return calls;
+}
+
 static void load_once(void)
 {
     loaded.usable = load(&loaded.why);
+    loaded.uncounted = loaded.runtime;
+    loaded.runtime.malloc = counted_malloc;
+    loaded.runtime.free = counted_free;
+    loaded.runtime.malloc_async = counted_malloc_async;
+    loaded.runtime.free_async = counted_free_async;
 }
 
 const vram_cudart *vram_cudart_load(vram_error *error)

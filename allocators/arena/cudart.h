@@ -67,6 +67,10 @@ typedef struct vram_cudart {
 /* The runtime, with at least one device; NULL with a message otherwise. Loaded once and kept. */
 const vram_cudart *vram_cudart_load(vram_error *error);
 
+/* How often this process has called cudaMalloc, cudaFree and their asynchronous kin through the
+ * table. */
+uint64_t vram_cudart_calls(void);
+
 /* "cudaMalloc: out of memory (2)"; returns false. */
 bool vram_cudart_fail(vram_error *error, const char *call, int result);
 

@@ -5,6 +5,7 @@
  * the backend `null` runs along: what it takes is the cost of the loop and the contract, and is
  * taken off in the column `net`.
  */
+#include "cli/bench_device.h"
 #include "cli/job.h"
 
 #include "study/stats.h"
@@ -71,6 +72,8 @@ static const option_row options[] = {
 
 static int bench_run(int count, char **arguments);
 
+enum { DEVICE_ROUNDS = 20000 };
+
 const command command_bench = {
     .name = "bench",
     .usage = "[WORKLOAD|TRACE...] [--backend A,B]",
@@ -83,7 +86,12 @@ const command command_bench = {
         "  vramlab bench\n"
         "  vramlab bench mix --backend tlsf,list:policy=best --repetitions 21\n"
         "  vramlab bench mix --backend tlsf+locked --threads 1,2,4,8\n"
-        "  vramlab bench generate:mix,live=100000 job.pickle --format csv",
+        "  vramlab bench generate:mix,live=100000 job.pickle --format csv\n\n"
+        "With --arena cuda:SIZE it measures on the card instead: the time of single calls on "
+        "every\n"
+        "backend and on cudaMalloc and cudaMallocAsync, with the card idle and with a kernel of\n"
+        "5 ms in flight, and how many calls of the driver were made.\n\n"
+        "  vramlab bench --arena cuda:8GiB",
     .options = options,
     .run = bench_run,
 };
@@ -404,6 +412,14 @@ static int bench_run(int count, char **arguments)
     vram_error error;
     if (!read_threads(given.threads, &threads, &error))
         return fail_with(&command_bench, "--threads: %s", error.text);
+    table_format format = TABLE_TEXT;
+    table_format_of(given.format, &format);
+    if (strncmp(given.job.arena, "cuda:", 5) == 0) {
+        if (count != 0)
+            return fail_with(&command_bench, "--arena cuda: measures calls of its own, no trace");
+        return bench_device(&command_bench, given.job.arena + 5, given.job.backends, DEVICE_ROUNDS,
+                            format);
+    }
     if (count == 0) {
         arguments = usual;
         count = sizeof usual / sizeof usual[0];
@@ -414,8 +430,6 @@ static int bench_run(int count, char **arguments)
         char text[32];
         status = bench_workload(&given, &threads, path_of(arguments[i], text, sizeof text), rows);
     }
-    table_format format = TABLE_TEXT;
-    table_format_of(given.format, &format);
     if (status == EXIT_DONE)
         table_write(rows, format, stdout);
     table_free(rows);

@@ -1,0 +1,144 @@
+/* bench_device.c - see bench_device.h. */
+#include "cli/bench_device.h"
+
+#include "study/device_bench.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const column columns[] = {
+    {"machine", NULL, COLUMN_TEXT},
+    {"workload", "workload", COLUMN_TEXT},
+    {"backend", "backend", COLUMN_TEXT},
+    {"arena_bytes", NULL, COLUMN_NUMBER},
+    {"operations", "operations", COLUMN_NUMBER},
+    {"refused", "refused", COLUMN_NUMBER},
+    {"driver_calls", "driver calls", COLUMN_NUMBER},
+    {"alloc_p50_ns", "alloc p50", COLUMN_NUMBER},
+    {"alloc_p99_ns", "p99", COLUMN_NUMBER},
+    {"alloc_p999_ns", NULL, COLUMN_NUMBER},
+    {"alloc_max_ns", "max", COLUMN_NUMBER},
+    {"free_p50_ns", "free p50", COLUMN_NUMBER},
+    {"free_p99_ns", "p99", COLUMN_NUMBER},
+    {"free_p999_ns", NULL, COLUMN_NUMBER},
+    {"free_max_ns", "max", COLUMN_NUMBER},
+    {"pair_mean_ns", "pair mean", COLUMN_NUMBER},
+    {"alloc_total_ns", "all allocs", COLUMN_NUMBER},
+};
+
+typedef struct collected {
+    const command *self;
+    char **specs;
+    size_t count, capacity;
+} collected;
+
+static bool collect(void *context, const char *spec)
+{
+    collected *all = context;
+    vram_error error = {""};
+    char *name = vram_spec_name(spec, &error);
+    if (name == NULL ||
+        !vram_reserve((void **)&all->specs, &all->capacity, all->count + 1, sizeof *all->specs)) {
+        fail_with(all->self, "--backend: %s", name == NULL ? error.text : "out of host memory");
+        free(name);
+        return false;
+    }
+    all->specs[all->count++] = name;
+    return true;
+}
+
+/* By default every backend, and the driver's own last. */
+static bool collect_all(collected *all, const char *backends)
+{
+    if (backends != NULL)
+        return vram_split_specs(backends, collect, all);
+    for (size_t i = 0; vram_registry_at(i) != NULL; i++)
+        if (!vram_registry_at(i)->layer && !vram_registry_at(i)->special &&
+            !collect(all, vram_registry_at(i)->name))
+            return false;
+    return collect(all, "cudamalloc") && collect(all, "cudaasync") &&
+           collect(all, "cudaasync:release_threshold=100GiB");
+}
+
+static void set_latency(table *rows, const char *call, const vram_latency *latency)
+{
+    const struct {
+        const char *name;
+        uint64_t ns;
+    } cells[] = {{"p50", latency->p50_ns},
+                 {"p99", latency->p99_ns},
+                 {"p999", latency->p999_ns},
+                 {"max", latency->max_ns}};
+    for (size_t i = 0; latency->calls > 0 && i < sizeof cells / sizeof cells[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_%s_ns", call, cells[i].name);
+        table_set(rows, name, "%" PRIu64, cells[i].ns);
+    }
+}
+
+static void add_row(table *rows, const char *machine, const char *spec, uint64_t arena_bytes,
+                    const device_bench_row *row)
+{
+    table_row(rows);
+    table_set(rows, "machine", "%s", machine);
+    table_set(rows, "workload", "%s", row->workload);
+    table_set(rows, "backend", "%s", spec);
+    table_set(rows, "arena_bytes", "%" PRIu64, arena_bytes);
+    table_set(rows, "operations", "%" PRIu64, row->operations);
+    table_set(rows, "refused", "%" PRIu64, row->refused);
+    table_set(rows, "driver_calls", "%" PRIu64, row->driver_calls);
+    set_latency(rows, "alloc", &row->alloc_ns);
+    set_latency(rows, "free", &row->free_ns);
+    if (row->free_ns.calls > 0) {
+        const double pair_ns = row->alloc_ns.mean_ns + row->free_ns.mean_ns;
+        table_set(rows, "pair_mean_ns", "%.1f", pair_ns);
+    }
+    if (row->alloc_total_ns > 0)
+        table_set(rows, "alloc_total_ns", "%" PRIu64, row->alloc_total_ns);
+}
+
+static bool bench_all(const collected *all, uint64_t arena_bytes, uint64_t rounds, table *rows,
+                      vram_error *error)
+{
+    char machine[256];
+    device_bench *bench = device_bench_open(error);
+    if (bench == NULL)
+        return false;
+    device_bench_machine(machine, sizeof machine);
+    bool done = true;
+    for (size_t i = 0; done && i < all->count; i++) {
+        device_bench_row measured[DEVICE_BENCH_ROWS];
+        done = device_bench_run(bench, all->specs[i], arena_bytes, rounds, measured, error);
+        for (int k = 0; done && k < DEVICE_BENCH_ROWS; k++)
+            add_row(rows, machine, all->specs[i], arena_bytes, &measured[k]);
+    }
+    device_bench_close(bench);
+    return done;
+}
+
+int bench_device(const command *self, const char *arena_text, const char *backends, uint64_t rounds,
+                 table_format format)
+{
+    collected all = {.self = self};
+    vram_error error = {""};
+    vram_arena *arena = NULL;
+    uint64_t arena_bytes = 0;
+    table *rows = table_new(columns, sizeof columns / sizeof columns[0]);
+    int status = EXIT_WRONG;
+    if (collect_all(&all, backends)) {
+        /* the arena is there while its backends are measured, as in a program */
+        const bool done = vram_parse_size(arena_text, 0, &arena_bytes, &error) &&
+                          vram_arena_create("cuda", arena_bytes, &arena, &error) &&
+                          bench_all(&all, arena_bytes, rounds, rows, &error);
+        status = done ? EXIT_DONE : fail_with(self, "%s", error.text);
+    }
+    if (status == EXIT_DONE)
+        table_write(rows, format, stdout);
+    vram_arena_destroy(arena);
+    table_free(rows);
+    for (size_t i = 0; i < all.count; i++)
+        free(all.specs[i]);
+    free(all.specs);
+    return status;
+}

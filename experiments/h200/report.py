@@ -1,0 +1,117 @@
+"""The tables of a run on a card, and what must hold. Exit status 1 when something does not."""
+
+import csv
+import os
+import sys
+
+folder = sys.argv[1]
+broken = []
+
+
+def rows_of(name):
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def must(holds, what):
+    print(("  holds: " if holds else "  DOES NOT HOLD: ") + what)
+    if not holds:
+        broken.append(what)
+
+
+def table(title, header, body):
+    print(f"\n{title}")
+    cells = [header] + body
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    for row in cells:
+        print("  " + "  ".join(text.ljust(widths[0]) if i == 0 else text.rjust(widths[i])
+                               for i, text in enumerate(row)))
+
+
+def us(ns):
+    return f"{float(ns) / 1000:.2f}" if ns else "-"
+
+
+def report_bench(rows):
+    for workload in ("idle", "busy"):
+        body = [[r["backend"], us(r["alloc_p50_ns"]), us(r["alloc_p99_ns"]), us(r["alloc_max_ns"]),
+                 us(r["free_p50_ns"]), us(r["free_p99_ns"]), us(r["free_max_ns"]),
+                 us(r["pair_mean_ns"]), r["driver_calls"], r["refused"]]
+                for r in rows if r["workload"] == workload]
+        title = "nothing in flight" if workload == "idle" else "a kernel of 5 ms in flight"
+        table(f"Time of a call in us, {title} ({rows[0]['machine']})",
+              ["backend", "alloc p50", "p99", "max", "free p50", "p99", "max", "pair",
+               "driver calls", "refused"], body)
+    table("1 GiB in one call and in 1024, in us",
+          ["backend", "once", "1024 times"],
+          [[r["backend"], us(r["alloc_total_ns"]),
+            us(next(m["alloc_total_ns"] for m in rows
+                    if m["workload"] == "many" and m["backend"] == r["backend"]))]
+           for r in rows if r["workload"] == "one"])
+    pair = {r["backend"]: float(r["alloc_p50_ns"]) + float(r["free_p50_ns"])
+            for r in rows if r["workload"] == "idle"}
+    asynchronous = min(ns for name, ns in pair.items() if name.startswith("cudaasync"))
+    must(asynchronous >= 10 * pair["tlsf"],
+         f"a pair on tlsf is 10 times faster than cudaMallocAsync + cudaFreeAsync"
+         f" ({asynchronous / pair['tlsf']:.1f} times)")
+    must(pair["cudamalloc"] >= 500 * pair["tlsf"],
+         f"and 500 times faster than cudaMalloc + cudaFree"
+         f" ({pair['cudamalloc'] / pair['tlsf']:.0f} times)")
+
+
+def report_verify(rows):
+    traces = sorted({r["trace"] for r in rows})
+    backends = sorted({r["backend"] for r in rows})
+    table("Verified replays on the card: requests refused (0: all served)", ["trace"] + backends,
+          [[t] + [next((r["refused"] for r in rows if r["trace"] == t and r["backend"] == b), "-")
+                  for b in backends] for t in traces])
+    must(len(traces) >= 6, f"{len(traces)} recordings, every answer and every byte as it should be")
+
+
+def report_train(rows):
+    body = []
+    for model in dict.fromkeys(r["model"] for r in rows):
+        of_model = [r for r in rows if r["model"] == model]
+        native = [r for r in of_model if r["allocator"] == "native"]
+        speed = max((float(r["steps_per_second"]) for r in native), default=0)
+        for name in dict.fromkeys(r["allocator"] for r in of_model):
+            runs = [r for r in of_model if r["allocator"] == name]
+            best = max(float(r["steps_per_second"]) for r in runs)
+            row = runs[0]
+            ratio = float(row["memory_needed_bytes"]) / float(row["peak_live_bytes"])
+            body.append([model, name, f"{best:.2f}",
+                         f"{best / speed:.3f}" if speed else "-",
+                         f"{float(row['memory_needed_bytes']) / 2**30:.3f}", f"{ratio:.3f}",
+                         row["spilled"], row["result"]])
+            if name in ("native", "expandable") or not speed:
+                continue
+            difference = abs(float(row["result"]) - float(native[0]["result"]))
+            scale = max(1e-9, abs(float(native[0]["result"])))
+            must(best >= 0.98 * speed, f"{model} on {name}: steps a second at least 0.98 of native"
+                 f" ({best / speed:.3f})")
+            must(difference <= 1e-3 * scale, f"{model} on {name}: the result is native's"
+                 f" (off by {difference / scale:.1e})")
+            if model == "gpt2_train":
+                must(ratio <= 1.05, f"{model} on {name}: at most 1.05 of peak live ({ratio:.3f})")
+    table("PyTorch", ["model", "allocator", "steps/s", "of native", "GiB needed", "of live",
+                      "spilled", "result"], body)
+
+
+def report_streams(rows):
+    table("Streams that read late", list(rows[0]), [list(r.values()) for r in rows])
+    must(all(r["wrong"] == "0" for r in rows), "no stale byte on any stream")
+
+
+for name, report in (("bench.csv", report_bench), ("verify.csv", report_verify),
+                     ("streams.csv", report_streams), ("train.csv", report_train)):
+    rows = rows_of(name)
+    if rows:
+        report(rows)
+if os.path.exists(os.path.join(folder, "record.txt")):
+    print()
+    with open(os.path.join(folder, "record.txt"), encoding="utf-8") as file:
+        print("The preloaded recorder: " + file.read())
+sys.exit(1 if broken else 0)

@@ -1,0 +1,139 @@
+"""One model on one allocator: steps a second, memory needed, and the result. A row of CSV.
+
+    train.py MODEL ALLOCATOR     MODEL: gpt2_train resnet50_train bert_infer llm_generate
+                                 ALLOCATOR: native, expandable, or a vramlab backend such as tlsf
+
+Weights are random and made from a configuration: nothing is downloaded. Batches and lengths vary
+by a fixed seed, the same for every allocator, and deterministic algorithms are asked for, so that
+results can be compared."""
+
+import os
+import random
+import sys
+import time
+
+COLUMNS = ("model,allocator,steps,seconds,steps_per_second,result,memory_needed_bytes,"
+           "peak_live_bytes,spilled,stream_waits")
+if sys.argv[1] == "--header":
+    print(COLUMNS)
+    sys.exit(0)
+model_name, allocator = sys.argv[1], sys.argv[2]
+if allocator == "expandable":
+    os.environ["PYTORCH_ALLOC_CONF"] = os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+
+import torch  # noqa: E402 (the allocator's settings are read when it is imported)
+
+native = allocator in ("native", "expandable")
+if not native:
+    import vramlab_torch
+
+    vramlab_torch.use(allocator, arena=os.environ.get("VRAMLAB_ARENA", "cuda:60GiB"))
+
+torch.manual_seed(0)
+torch.use_deterministic_algorithms(True, warn_only=True)
+torch.utils.deterministic.fill_uninitialized_memory = False
+DEVICE = "cuda"
+
+
+def gpt2_train():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(n_layer=12)).to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=False)
+    draw = random.Random(1)
+
+    def step():
+        batch, length = draw.choice([2, 4, 6, 8]), draw.randrange(64, 1024)
+        tokens = torch.randint(0, 50257, (batch, length), device=DEVICE)
+        loss = model(input_ids=tokens, labels=tokens).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    return step, 6, 40
+
+
+def resnet50_train():
+    import torchvision
+
+    model = torchvision.models.resnet50().to(DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    draw = random.Random(5)
+
+    def step():
+        batch = draw.choice([16, 24, 32, 48])
+        images = torch.randn(batch, 3, 224, 224, device=DEVICE)
+        labels = torch.randint(0, 1000, (batch,), device=DEVICE)
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    return step, 6, 60
+
+
+def bert_infer():
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig()).to(DEVICE).half().eval()
+    draw = random.Random(2)
+
+    def step():
+        batch = draw.choice([1, 1, 2, 4, 8, 16, 32])
+        length = min(512, max(8, int(draw.lognormvariate(4.6, 0.8))))
+        with torch.inference_mode():
+            tokens = torch.randint(0, 30000, (batch, length), device=DEVICE)
+            return model(input_ids=tokens).last_hidden_state[:, 0].float().mean()
+
+    return step, 50, 600
+
+
+def llm_generate():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=12,
+                         num_attention_heads=16, num_key_value_heads=4, vocab_size=32000)
+    model = LlamaForCausalLM(config).to(DEVICE).to(torch.bfloat16).eval()
+    draw = random.Random(3)
+    caches = []
+
+    def step():
+        batch, length = draw.choice([1, 2, 4, 8]), draw.randrange(32, 1500)
+        with torch.inference_mode():
+            tokens = torch.randint(0, 32000, (batch, length), device=DEVICE)
+            answer = model(input_ids=tokens, use_cache=True)
+            caches.append(answer.past_key_values)
+            if len(caches) > 4:
+                caches.pop(draw.randrange(len(caches)))
+            for _ in range(draw.randrange(6, 24)):
+                token = answer.logits[:, -1:].argmax(-1)
+                answer = model(input_ids=token, past_key_values=answer.past_key_values,
+                               use_cache=True)
+            return answer.logits.float().mean()
+
+    return step, 3, 20
+
+
+step, warm_up, steps = {f.__name__: f for f in
+                        (gpt2_train, resnet50_train, bert_infer, llm_generate)}[model_name]()
+for _ in range(warm_up):
+    result = step()
+torch.cuda.synchronize()
+began = time.perf_counter()
+for _ in range(steps):
+    result = step()
+torch.cuda.synchronize()
+seconds = time.perf_counter() - began
+
+if native:
+    stats = torch.cuda.memory_stats()
+    needed, live = stats["reserved_bytes.all.peak"], stats["requested_bytes.all.peak"]
+    spilled = waits = 0
+else:
+    stats = vramlab_torch.stats()
+    needed = stats["peak_extent_bytes"] + stats["peak_spilled_bytes"]
+    live, spilled, waits = stats["peak_live_bytes"], stats["spilled"], stats["stream_waits"]
+print(f"{model_name},{allocator},{steps},{seconds:.4f},{steps / seconds:.3f},{float(result):.9g},"
+      f"{needed},{live},{spilled},{waits}")

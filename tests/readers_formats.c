@@ -69,7 +69,7 @@ static const sample samples[] = {
     {"mtrace",
      "= Start\n@ ./a.out:(f+0x1)[0x80] + 0x10 0x20\n@ ./a b:[0x81] < 0x10\n"
      "@ ./a b:[0x81] > 0x30 0x40\n+ 0x50 0x8\n@ x:[0x1] ! 0x50 0x1000\n- 0x30\n- 0x30\n= End\n",
-     "alloc 16 32 tag './a.out:(f+0x1)[0x80]'\nresize 16 64 tag './a b:[0x81]'\n"
+     "alloc 16 32 tag './a.out:(f+0x1)[0x80]'\nresize 48 64 tag './a b:[0x81]'\n"
      "alloc 80 8 slot 1\ntry 80 4096 tag 'x:[0x1]'\nfree 48 64\n",
      "double free 1, never freed 1"},
     {"weealloc", "Alloc(5),\nAlloc(0),\nAlloc(7),\nFree(2),\nFree(1),\nFree(0),",
@@ -96,7 +96,7 @@ static const sample samples[] = {
      "{\"name\":\"reallocate\",\"string_args\":{\"new_ptr\":\"0x30\"},\"timestamp\":16}\n"
      "{\"name\":\"deallocate\",\"string_args\":{\"pointer\":\"0\"},\"timestamp\":17}\n"
      "{\"name\":\"copy\",\"numeric_args\":{\"size\":[1,{\"size\":2}]},\"timestamp\":18}\n",
-     "alloc 16 64\nresize 16 128 at 2\nfree 32 128 at 4\nalloc 48 9 at 5\n",
+     "alloc 16 64\nresize 32 128 at 2\nfree 32 128 at 4\nalloc 48 9 at 5\n",
      "free of NULL 1, never freed 1"},
     {"umpire",
      "{ \"kind\":\"replay\", \"timestamp\":7, \"event\": \"allocate\", \"payload\": { "
@@ -140,7 +140,7 @@ static const sample samples[] = {
      "\x0a\x04\x12\x02\x10\x08"                 /* free of NULL, with a hint */
      "\x0a\x04\x12\x02\x08\x03"                 /* free 3 */
      "\x10\x03",                                /* three blocks at most */
-     "alloc 1 64\nalloc 2 8 slot 1 align 5\nresize 1 5\nalloc 4 21 slot 2\ntry 0 9\nfree 3 5\n",
+     "alloc 1 64\nalloc 2 8 slot 1 align 5\nresize 3 5\nalloc 4 21 slot 2\ntry 0 9\nfree 3 5\n",
      "free of NULL 1, never freed 2"},
     {"malloc-bench", "\x10\x05\x0a\x06\x0a\x04\x08\x01\x10\x40", "alloc 1 64\n",
      "never freed 1, header differs from body 1"},

@@ -6,10 +6,12 @@
 
 #include <string.h>
 
-extern const command command_trace_info;
+extern const command command_trace_info, command_trace_convert, command_trace_generate;
 
 static const command *const subcommands[] = {
     &command_trace_info,
+    &command_trace_convert,
+    &command_trace_generate,
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 

@@ -134,7 +134,7 @@ static bool read_stack(const vram_source *source, vram_scan *scan, vram_raw *eve
     return true;
 }
 
-/* @time  s stream  ^ alignment  k stack  "tag" */
+/* @time  s stream  ^ alignment  k stack  n new id  "tag" */
 static bool read_attribute(vram_source *source, vram_scan *scan, vram_raw *event, bool *stream,
                            vram_error *error)
 {
@@ -153,9 +153,14 @@ static bool read_attribute(vram_source *source, vram_scan *scan, vram_raw *event
         return read_align(source, scan, event, error);
     case 'k':
         return read_stack(source, scan, event, error);
+    case 'n':
+        event->renames = event->kind == VRAM_EVENT_RESIZE;
+        if (event->renames && scan_number(scan, &event->new_id))
+            return true;
+        return expected(source, scan, "the new id of a resized block", error);
     default:
         scan->at--;
-        return expected(source, scan, "@time, sSTREAM, ^alignment, kSTACK or \"tag\"", error);
+        return expected(source, scan, "@time, sSTREAM, ^alignment, kSTACK, nID or \"tag\"", error);
     }
 }
 

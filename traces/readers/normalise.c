@@ -14,7 +14,6 @@ typedef struct normalising { /* one call of vram_normalise */
     const vram_raw *raw;
     vram_event *events;
     uint32_t count;
-    uint64_t time_ns;
     vram_error *error;
 } normalising;
 
@@ -31,8 +30,6 @@ static bool set_time(normalising *n)
     vram_normaliser *self = n->self;
     if (!n->source->info->has_clock)
         return true;
-    if (self->raws == 0)
-        self->first_ns = self->last_ns = n->raw->time_ns;
     if (n->raw->time_ns < self->last_ns &&
         !ANOMALY(n, VRAM_ANOMALY_CLOCK,
                  "the time runs backwards, from %" PRIu64 " to %" PRIu64 " ns", self->last_ns,
@@ -40,8 +37,18 @@ static bool set_time(normalising *n)
         return false;
     if (n->raw->time_ns > self->last_ns)
         self->last_ns = n->raw->time_ns;
-    n->time_ns = self->last_ns - self->first_ns;
     return true;
+}
+
+/* Time starts with the first event that is given out. */
+static uint64_t time_since_start(normalising *n)
+{
+    vram_normaliser *self = n->self;
+    if (!n->source->info->has_clock)
+        return self->emitted;
+    if (self->emitted == 0)
+        n->source->info->origin_ns = self->last_ns;
+    return self->last_ns - n->source->info->origin_ns;
 }
 
 static bool emit(normalising *n, vram_event_kind kind, uint64_t id, uint32_t slot,
@@ -54,7 +61,7 @@ static bool emit(normalising *n, vram_event_kind kind, uint64_t id, uint32_t slo
     n->events[n->count++] = (vram_event){
         .id = id,
         .size_bytes = size_bytes,
-        .time_ns = n->source->info->has_clock ? n->time_ns : n->self->emitted,
+        .time_ns = time_since_start(n),
         .slot = slot,
         .stream = stream,
         .tag = n->raw->tag,
@@ -231,7 +238,7 @@ static bool on_resize(normalising *n)
         return false;
     n->self->live_bytes += raw->size_bytes;
     n->self->slots[slot] = raw->size_bytes;
-    return emit(n, VRAM_EVENT_RESIZE, raw->id, slot, raw->size_bytes);
+    return emit(n, VRAM_EVENT_RESIZE, new_id, slot, raw->size_bytes);
 }
 
 static bool on_try(normalising *n)
@@ -300,7 +307,7 @@ void vram_normaliser_reset(vram_normaliser *normaliser)
     vram_idmap_clear(&normaliser->zero);
     vram_idset_clear(&normaliser->freed);
     normaliser->slot_count = normaliser->free_count = 0;
-    normaliser->live_bytes = normaliser->first_ns = normaliser->last_ns = 0;
+    normaliser->live_bytes = normaliser->last_ns = 0;
     normaliser->raws = normaliser->emitted = 0;
 }
 

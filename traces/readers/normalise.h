@@ -25,7 +25,7 @@ typedef struct vram_normaliser {
     uint32_t *free_slots; /* a stack */
     size_t slot_count, slot_capacity, free_count, free_capacity;
     uint64_t live_bytes;
-    uint64_t first_ns, last_ns;
+    uint64_t last_ns; /* by the file's clock */
     uint64_t raws;    /* events taken in */
     uint64_t emitted; /* events given out */
 } vram_normaliser;

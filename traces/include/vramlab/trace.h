@@ -27,8 +27,8 @@ typedef enum vram_event_kind {
     VRAM_EVENT_FREE,   /* id: from here on its bytes may be reused */
     VRAM_EVENT_RETIRE, /* id: the program let go, but another stream may still use it; its FREE
                           comes later */
-    VRAM_EVENT_RESIZE, /* id, new size: in place when possible, else a new block and the old one
-                          freed */
+    VRAM_EVENT_RESIZE, /* id (from here on), new size: in place when possible, else a new block and
+                          the old one freed */
     VRAM_EVENT_TRY,    /* size, stream: an ask that was refused when recorded. Tried, and if served,
                           released at once */
     VRAM_EVENT_USE,    /* id, stream: that stream uses the block too */
@@ -87,7 +87,8 @@ typedef struct vram_trace_info {
                             CUDA 256, malloc 16, planners 1 */
     uint64_t slots;      /* event.slot is below this, for what was read so far */
     uint32_t streams, tags, stacks;     /* how many of each, for what was read so far */
-    bool has_clock;                     /* time_ns is time; otherwise it is the event's number */
+    bool has_clock;     /* time_ns is time; otherwise it is the event's number */
+    uint64_t origin_ns; /* what the file's clock said at the first event, once it was read */
     uint64_t anomalies[VRAM_ANOMALIES]; /* so far */
     vram_recorded recorded;
 } vram_trace_info;

@@ -13,6 +13,7 @@ extern const command command_list;
 extern const command command_sweep;
 extern const command command_trace;
 extern const command command_validate;
+extern const command command_view;
 
 /* In the order in which --help shows them. */
 /* clang-format off */
@@ -20,6 +21,7 @@ static const command *const commands[] = { /* a row each, so that two additions 
     &command_compare,
     &command_fit,
     &command_heatmap,
+    &command_view,
     &command_trace,
     &command_bench,
     &command_sweep,

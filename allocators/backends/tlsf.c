@@ -110,7 +110,8 @@ static bool tlsf_create(const vram_config *config, vram_backend **out, vram_erro
     uint64_t unit_bytes = 0;
     if (!vram_unit_of(config, &config->values[TLSF_UNIT], &unit_bytes, error))
         return false;
-    const uint32_t bin_count = size_bin_of(config->arena_bytes) + 1;
+    /* A request of up to the arena's size is looked up rounded to whole units, which may exceed it. */
+    const uint32_t bin_count = size_bin_of(vram_round_up(config->arena_bytes, unit_bytes)) + 1;
     tlsf *self = calloc(1, sizeof *self + bin_count * sizeof self->heads[0]);
     if (self == NULL)
         return vram_fail(error, "out of host memory");

@@ -145,14 +145,14 @@ static vram_result fixed_alloc(vram_backend *backend, const vram_request *reques
 
 static vram_result fixed_release(vram_backend *backend, vram_block block)
 {
-    return vram_pool_give(&((fixed *)backend)->pool, block.handle);
+    return vram_pool_give(&((fixed *)backend)->pool, block.handle, block.offset_bytes);
 }
 
 /* A block has its whole slot from the start, so that only the slot limits it. */
 static vram_result fixed_resize(vram_backend *backend, vram_block *block, uint64_t size_bytes)
 {
     const vram_pool *pool = &((fixed *)backend)->pool;
-    if (!vram_pool_owns(pool, block->handle))
+    if (!vram_pool_owns(pool, block->handle, block->offset_bytes))
         return VRAM_STALE_BLOCK;
     return size_bytes <= pool->block_bytes ? VRAM_OK : VRAM_NO_SPACE;
 }

@@ -42,6 +42,7 @@ typedef struct naive {
     naive_block *blocks; /* in address order; the list is searched from the newest */
     size_t count;
     size_t capacity;
+    uint64_t end_bytes; /* the arena in whole units */
     uint64_t cut_bytes;
     uint64_t granted_bytes;
     uint64_t live_blocks;
@@ -82,6 +83,7 @@ static bool naive_create(const vram_config *config, vram_backend **out, vram_err
         return vram_fail(error, "naive: out of host memory");
     self->head.arena_bytes = config->arena_bytes;
     self->head.unit_bytes = unit_bytes;
+    self->end_bytes = config->arena_bytes & -unit_bytes;
     self->hash = config->values[NAIVE_BINS].number == BINS_HASH;
     self->pow2 = config->values[NAIVE_ROUND].number == ROUND_POW2;
     self->first_generation = 1;
@@ -171,7 +173,7 @@ static vram_result cut(naive *self, uint64_t size_bytes, uint64_t align_bytes, u
 {
     const uint64_t start_bytes = vram_round_up(self->cut_bytes, align_bytes);
     const uint64_t gap_bytes = start_bytes - self->cut_bytes;
-    if (start_bytes > self->head.arena_bytes || size_bytes > self->head.arena_bytes - start_bytes)
+    if (start_bytes > self->end_bytes || size_bytes > self->end_bytes - start_bytes)
         return VRAM_NO_SPACE;
     if (self->count + 2 >= NO_BLOCK ||
         !vram_reserve((void **)&self->blocks, &self->capacity, self->count + 2,
@@ -273,6 +275,16 @@ static vram_result naive_resize(vram_backend *backend, vram_block *block, uint64
 
 /* ---- walk, check, stats ---- */
 
+static void visit_rest(uint64_t from_bytes, uint64_t to_bytes, vram_span_kind kind,
+                       vram_visit *visit, void *context)
+{
+    if (from_bytes < to_bytes)
+        visit(context, &(vram_span){.offset_bytes = from_bytes,
+                                    .size_bytes = to_bytes - from_bytes,
+                                    .block_bytes = to_bytes - from_bytes,
+                                    .kind = kind});
+}
+
 static void naive_walk(const vram_backend *backend, vram_visit *visit, void *context)
 {
     const naive *self = (const naive *)backend;
@@ -285,12 +297,8 @@ static void naive_walk(const vram_backend *backend, vram_visit *visit, void *con
                            .handle = block->live ? (uint64_t)block->generation << 32 | i : 0,
                            .kind = block->live ? VRAM_SPAN_LIVE : VRAM_SPAN_BOUND});
     }
-    const uint64_t left_bytes = self->head.arena_bytes - self->cut_bytes;
-    if (left_bytes > 0)
-        visit(context, &(vram_span){.offset_bytes = self->cut_bytes,
-                                    .size_bytes = left_bytes,
-                                    .block_bytes = left_bytes,
-                                    .kind = VRAM_SPAN_FREE});
+    visit_rest(self->cut_bytes, self->end_bytes, VRAM_SPAN_FREE, visit, context);
+    visit_rest(self->end_bytes, self->head.arena_bytes, VRAM_SPAN_PADDING, visit, context);
 }
 
 /* I2: every free block is met by following its bin, and the bins hold no more than those. */
@@ -320,7 +328,7 @@ static bool naive_check(const vram_backend *backend, vram_fault *fault)
     for (size_t i = 0; i < self->count; i++) {
         const naive_block *block = &self->blocks[i];
         if (block->offset_bytes != end_bytes || block->size_bytes == 0 ||
-            block->size_bytes > self->head.arena_bytes - end_bytes)
+            block->size_bytes > self->end_bytes - end_bytes)
             return vram_fault_at(fault, "I1 tiled", block->offset_bytes);
         end_bytes += block->size_bytes;
         granted_bytes += block->live ? block->size_bytes : 0;
@@ -340,11 +348,38 @@ static void naive_stats(const vram_backend *backend, vram_stats *out)
     const naive *self = (const naive *)backend;
     *out = (vram_stats){.granted_bytes = self->granted_bytes,
                         .bound_bytes = self->cut_bytes - self->granted_bytes,
-                        .free_bytes = self->head.arena_bytes - self->cut_bytes,
+                        .free_bytes = self->end_bytes - self->cut_bytes,
+                        .padding_bytes = self->head.arena_bytes - self->end_bytes,
                         .live_blocks = self->live_blocks,
                         .spans = self->count,
                         .bookkeeping_bytes = sizeof *self + self->capacity * sizeof *self->blocks +
                                              self->bins.capacity * sizeof *self->bins.entries};
+}
+
+/* The largest request that such a free stretch serves: rounded up it must not exceed it. */
+static uint64_t most_served(const naive *self, uint64_t free_bytes)
+{
+    if (!self->pow2 || free_bytes == 0 || vram_is_power_of_two(free_bytes))
+        return free_bytes;
+    return UINT64_C(1) << (63 - __builtin_clzll(free_bytes));
+}
+
+/* A block in a bin serves only its own size, and after rounding there may be no such request. */
+static void naive_explain(const vram_backend *backend, const vram_request *request,
+                          vram_failure *failure)
+{
+    const naive *self = (const naive *)backend;
+    if (failure->reason == VRAM_REASON_FRAGMENTED &&
+        request->size_bytes <= failure->largest_free_bytes)
+        failure->reason = VRAM_REASON_CLASS_FULL;
+    failure->largest_free_bytes = most_served(self, self->end_bytes - self->cut_bytes);
+    for (size_t i = 0; i < self->count; i++) {
+        const uint64_t size_bytes = self->blocks[i].size_bytes;
+        const uint64_t served_bytes = most_served(self, size_bytes);
+        if (!self->blocks[i].live && (!self->hash || served_bytes == size_bytes) &&
+            served_bytes > failure->largest_free_bytes)
+            failure->largest_free_bytes = served_bytes;
+    }
 }
 
 const vram_ops vram_naive_ops = {
@@ -359,5 +394,6 @@ const vram_ops vram_naive_ops = {
     .walk = naive_walk,
     .check = naive_check,
     .stats = naive_stats,
+    .explain = naive_explain,
     .resize = naive_resize,
 };

@@ -238,7 +238,8 @@ static vram_result segregated_release(vram_backend *backend, vram_block block)
     const uint32_t k = class_of(self, block.handle);
     if (k == self->class_count)
         return VRAM_STALE_BLOCK;
-    return vram_pool_give(&self->classes[k].pool, block.handle - self->classes[k].first_slot);
+    return vram_pool_give(&self->classes[k].pool, block.handle - self->classes[k].first_slot,
+                          block.offset_bytes);
 }
 
 static vram_result segregated_resize(vram_backend *backend, vram_block *block, uint64_t size_bytes)
@@ -257,7 +258,8 @@ static vram_result segregated_resize(vram_backend *backend, vram_block *block, u
     }
     const uint32_t k = class_of(self, block->handle);
     if (k == self->class_count ||
-        !vram_pool_owns(&self->classes[k].pool, block->handle - self->classes[k].first_slot))
+        !vram_pool_owns(&self->classes[k].pool, block->handle - self->classes[k].first_slot,
+                        block->offset_bytes))
         return VRAM_STALE_BLOCK;
     return size_bytes <= self->classes[k].pool.block_bytes ? VRAM_OK : VRAM_NO_SPACE;
 }
@@ -350,6 +352,13 @@ static void segregated_stats(const vram_backend *backend, vram_stats *out)
     }
 }
 
+/* Bytes that only the general region lacks are free elsewhere, cut into slots. */
+static vram_reason general_reason(const segregated *self, const vram_request *request)
+{
+    const vram_reason reason = vram_explain(self->general, *request).reason;
+    return reason == VRAM_REASON_BYTES ? VRAM_REASON_FRAGMENTED : reason;
+}
+
 static void segregated_explain(const vram_backend *backend, const vram_request *request,
                                vram_failure *failure)
 {
@@ -361,8 +370,8 @@ static void segregated_explain(const vram_backend *backend, const vram_request *
         failure->reason = VRAM_REASON_CLASS_FULL;
     else if (self->general == NULL)
         failure->reason = VRAM_REASON_OVERSIZE;
-    else
-        failure->reason = vram_explain(self->general, *request).reason;
+    else if (failure->reason != VRAM_REASON_BYTES) /* else they are missing in the pools too */
+        failure->reason = general_reason(self, request);
 }
 
 const vram_ops vram_segregated_ops = {

@@ -365,11 +365,16 @@ static vram_result release_large(slab *self, vram_block block)
 }
 
 /* The slab of a live object, or NO_SLAB when the block is stale. */
-static uint32_t slab_of(const slab *self, uint64_t handle)
+static uint32_t slab_of(const slab *self, const vram_block *block)
 {
-    const uint32_t number = (uint32_t)handle / OBJECTS_MOST;
-    if (number >= self->slabs_made || self->slabs[number].page.handle == 0 ||
-        self->slabs[number].generations[(uint32_t)handle % OBJECTS_MOST] != handle >> 32)
+    const uint32_t number = (uint32_t)block->handle / OBJECTS_MOST;
+    const uint32_t object = (uint32_t)block->handle % OBJECTS_MOST;
+    if (number >= self->slabs_made)
+        return NO_SLAB;
+    const slab_record *record = &self->slabs[number];
+    if (record->page.handle == 0 || record->generations[object] != block->handle >> 32 ||
+        block->offset_bytes !=
+            record->page.offset_bytes + object * self->caches[record->class].object_bytes)
         return NO_SLAB;
     return number;
 }
@@ -406,7 +411,7 @@ static vram_result slab_release(vram_backend *backend, vram_block block)
         if (result != VRAM_OK)
             return result;
     } else {
-        const uint32_t number = slab_of(self, block.handle);
+        const uint32_t number = slab_of(self, &block);
         if (number == NO_SLAB)
             return VRAM_STALE_BLOCK;
         release_object(self, number, (uint32_t)block.handle % OBJECTS_MOST);
@@ -430,7 +435,7 @@ static vram_result slab_resize(vram_backend *backend, vram_block *block, uint64_
         }
         return result;
     }
-    const uint32_t number = slab_of(self, block->handle);
+    const uint32_t number = slab_of(self, block);
     if (number == NO_SLAB)
         return VRAM_STALE_BLOCK;
     return size_bytes <= self->caches[self->slabs[number].class].object_bytes ? VRAM_OK
@@ -667,6 +672,19 @@ static void slab_stats(const vram_backend *backend, vram_stats *out)
                               self->by_offset.capacity * sizeof *self->by_offset.entries;
 }
 
+/* Small requests want a free object of their class, or pages for a slab of it. */
+static void slab_explain(const vram_backend *backend, const vram_request *request,
+                         vram_failure *failure)
+{
+    const slab *self = (const slab *)backend;
+    if (failure->reason != VRAM_REASON_FRAGMENTED)
+        return;
+    if (request->size_bytes <= self->large_bytes)
+        failure->reason = VRAM_REASON_CLASS_FULL;
+    else if (vram_explain(self->pages, *request).reason != VRAM_REASON_BYTES)
+        failure->reason = vram_explain(self->pages, *request).reason;
+}
+
 const vram_ops vram_slab_ops = {
     .abi = VRAM_ABI,
     .name = "slab",
@@ -679,6 +697,7 @@ const vram_ops vram_slab_ops = {
     .walk = slab_walk_all,
     .check = slab_check,
     .stats = slab_stats,
+    .explain = slab_explain,
     .resize = slab_resize,
     .trim = slab_trim,
 };

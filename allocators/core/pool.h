@@ -83,16 +83,18 @@ static inline vram_result vram_pool_take(vram_pool *self, vram_block *out)
     return VRAM_OK;
 }
 
-/* True when the handle, whose generation is not 0, is that of a live slot. */
-static inline bool vram_pool_owns(const vram_pool *self, uint64_t handle)
+/* True when the handle, whose generation is not 0, is that of a live slot, and the offset is where
+ * it lies: another backend's block has often the same handle. */
+static inline bool vram_pool_owns(const vram_pool *self, uint64_t handle, uint64_t offset_bytes)
 {
     const uint32_t slot = (uint32_t)handle;
-    return slot < self->touched && self->generations[slot] == handle >> 32;
+    return slot < self->touched && self->generations[slot] == handle >> 32 &&
+           offset_bytes == vram_pool_offset(self, slot);
 }
 
-static inline vram_result vram_pool_give(vram_pool *self, uint64_t handle)
+static inline vram_result vram_pool_give(vram_pool *self, uint64_t handle, uint64_t offset_bytes)
 {
-    if (!vram_pool_owns(self, handle))
+    if (!vram_pool_owns(self, handle, offset_bytes))
         return VRAM_STALE_BLOCK;
     if (__builtin_expect(!vram_bitmap_is_shallow(&self->free), false))
         return vram_pool_give_slowly(self, handle);

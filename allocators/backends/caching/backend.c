@@ -416,14 +416,28 @@ static uint64_t largest_segment_bytes(const caching *self)
     return largest_bytes < allowed_bytes ? largest_bytes : allowed_bytes;
 }
 
+/* The largest request that gets a segment out of so much memory. From 1 to 10 MiB it would have to
+ * be one of 20 MiB. */
+static uint64_t request_of_segment(uint64_t segment_bytes)
+{
+    if (segment_bytes >= VRAM_CACHING_MIN_LARGE)
+        return segment_bytes;
+    return segment_bytes >= VRAM_CACHING_SMALL_SEGMENT ? VRAM_CACHING_SMALL_MAX : 0;
+}
+
 /* Cached blocks serve their own stream and pool only, and free segments any. */
 static void caching_explain(const vram_backend *backend, const vram_request *request,
                             vram_failure *failure)
 {
     const caching *self = (const caching *)backend;
     const uint64_t cached_bytes = vram_caching_largest_free(self->model, request->stream);
-    const uint64_t fresh_bytes = largest_segment_bytes(self);
+    const uint64_t fresh_bytes = request_of_segment(largest_segment_bytes(self));
+    const uint64_t seen_bytes = failure->largest_free_bytes; /* by the walk, for whom it may be */
     failure->largest_free_bytes = cached_bytes > fresh_bytes ? cached_bytes : fresh_bytes;
+    if (failure->reason == VRAM_REASON_FRAGMENTED &&
+        (request->size_bytes <= seen_bytes || request->size_bytes <= failure->largest_free_bytes))
+        failure->reason = VRAM_REASON_CLASS_FULL; /* what is free is the other half's, another
+                                                     stream's, or no segment for this size */
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ static slab *make(void)
     return (slab *)backend;
 }
 
-static cache *the_cache(slab *self)
+static slab_cache *the_cache(slab *self)
 {
     return &self->caches[class_of(self, OBJECT)];
 }
@@ -51,13 +51,21 @@ static void pretend_a_ninth_object(slab *self)
 {
     partial(self)->free_mask |= UINT64_C(1) << 8;
 }
+static void resize_the_objects(slab *self)
+{
+    partial(self)->object_bytes += UNIT;
+}
+static void free_an_object_of_no_slab(slab *self)
+{
+    self->slabs[0].free_mask = 1;
+}
 static void revive_an_object(slab *self)
 {
     partial(self)->generations[7] = 5;
 }
 static void lose_the_partial_slab(slab *self)
 {
-    the_cache(self)->partial = NO_SLAB;
+    the_cache(self)->partial = 0;
 }
 static void loop_the_partial_list(slab *self)
 {
@@ -69,7 +77,7 @@ static void leave_the_records(slab *self)
 }
 static void call_the_empty_slab_partial(slab *self)
 {
-    cache *of = the_cache(self);
+    slab_cache *of = the_cache(self);
     const uint32_t number = of->empty;
     unlink_slab(self, &of->empty, number);
     link_slab(self, &of->partial, number);
@@ -96,11 +104,11 @@ static void miscount_the_large(slab *self)
 }
 static void miscount_the_live(slab *self)
 {
-    self->live_objects--;
+    self->given++;
 }
 static void miscount_the_bytes(slab *self)
 {
-    self->live_object_bytes += OBJECT;
+    self->free_object_bytes += OBJECT;
 }
 static void miscount_the_tails(slab *self)
 {
@@ -115,6 +123,8 @@ static const struct {
     {"free_a_live_object", free_a_live_object, "I2 masked"},
     {"hide_a_free_object", hide_a_free_object, "I2 masked"},
     {"pretend_a_ninth_object", pretend_a_ninth_object, "I2 masked"},
+    {"resize_the_objects", resize_the_objects, "I2 masked"},
+    {"free_an_object_of_no_slab", free_an_object_of_no_slab, "I3 listed"},
     {"revive_an_object", revive_an_object, "I2 masked"},
     {"lose_the_partial_slab", lose_the_partial_slab, "I3 listed"},
     {"loop_the_partial_list", loop_the_partial_list, "I3 listed"},
@@ -170,7 +180,8 @@ Test(damage_slab, a_full_page_layer_takes_the_empty_slabs_back)
 Test(damage_slab, classes_cover_every_size_with_the_least_object_that_holds_it)
 {
     for (uint32_t steps_log2 = 0; steps_log2 <= 3; steps_log2++) {
-        slab shape = {.head.unit_bytes = 16, .step_log2 = steps_log2};
+        slab shape = {.unit_log2 = 4, .step_log2 = steps_log2, .large_bytes = 1 << 20};
+        make_caches(&shape);
         for (uint64_t size_bytes = 1; size_bytes < 70000; size_bytes++) {
             const uint32_t class = class_of(&shape, size_bytes);
             cr_assert(class_bytes(&shape, class) >= size_bytes);

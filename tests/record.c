@@ -12,7 +12,9 @@
 
 Test(record, every_call_of_a_threaded_program_is_in_the_trace)
 {
-    char path[] = "vramlab-record-XXXXXX";
+    char path[256];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/vramlab-record-XXXXXX", folder != NULL ? folder : P_tmpdir);
     const int file = mkstemp(path);
     cr_assert(file >= 0);
     close(file);

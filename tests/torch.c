@@ -177,7 +177,9 @@ Test(torch, a_wrong_backend_ends_the_process_with_its_name, .signal = SIGABRT)
 
 Test(torch, what_the_program_did_is_recorded)
 {
-    char path[] = "vramlab-torch-XXXXXX";
+    char path[256];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/vramlab-torch-XXXXXX", folder != NULL ? folder : P_tmpdir);
     const int file = mkstemp(path);
     cr_assert(file >= 0);
     close(file);

@@ -8,6 +8,7 @@
 #include <vramlab/registry.h>
 
 #include "standin/cudart.h"
+#include "study/device_streams.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -167,6 +168,19 @@ Test(cuda, a_verified_replay_runs_on_the_device)
         vram_arena_destroy(arena);
     }
     vram_trace_close(trace);
+}
+
+/* That it finds stale bytes shows only on a card, where streams run on their own. */
+Test(cuda, streams_ask_for_waits_when_memory_is_short)
+{
+    stand_in("4294967296");
+    device_streams_result found;
+    vram_error error = {""};
+    cr_assert(device_streams_run("list+stream", 16 * MIB, 400, &found, &error), "%s", error.text);
+    cr_expect(eq(u64, found.reads + found.refused, 400));
+    cr_expect(gt(u64, found.reads, 200));
+    cr_expect(eq(u64, found.stale, 0));
+    cr_expect(gt(u64, found.waits + found.host_waits, 0));
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ static bool find_runtime(void *library, vram_error *error)
         CALL(stream_create, "cudaStreamCreateWithFlags"),
         CALL(stream_destroy, "cudaStreamDestroy"),
         CALL(stream_synchronize, "cudaStreamSynchronize"),
+        CALL(stream_query, "cudaStreamQuery"),
         CALL(stream_wait_event, "cudaStreamWaitEvent"),
         CALL(event_create, "cudaEventCreateWithFlags"),
         CALL(event_record, "cudaEventRecord"),

@@ -48,6 +48,7 @@ typedef struct vram_cudart {
     int (*stream_create)(vram_cuda_stream *stream, unsigned flags);
     int (*stream_destroy)(vram_cuda_stream stream);
     int (*stream_synchronize)(vram_cuda_stream stream);
+    int (*stream_query)(vram_cuda_stream stream);
     int (*stream_wait_event)(vram_cuda_stream stream, vram_cuda_event event, unsigned flags);
     int (*event_create)(vram_cuda_event *event, unsigned flags);
     int (*event_record)(vram_cuda_event event, vram_cuda_stream stream);

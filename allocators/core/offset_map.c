@@ -59,6 +59,15 @@ void vram_offset_map_put(vram_offset_map *self, uint64_t offset_bytes, uint32_t 
     self->count++;
 }
 
+bool vram_offset_map_set(vram_offset_map *self, uint64_t offset_bytes, uint32_t number)
+{
+    if (!vram_offset_map_reserve(self))
+        return false;
+    vram_offset_map_remove(self, offset_bytes);
+    vram_offset_map_put(self, offset_bytes, number);
+    return true;
+}
+
 uint32_t vram_offset_map_find(const vram_offset_map *self, uint64_t offset_bytes)
 {
     if (self->capacity == 0)

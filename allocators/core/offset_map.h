@@ -33,6 +33,10 @@ bool vram_offset_map_reserve(vram_offset_map *self);
 /* There must be room, and no entry of this offset. */
 void vram_offset_map_put(vram_offset_map *self, uint64_t offset_bytes, uint32_t number);
 
+/* As put, but makes room and replaces an entry of this offset. False when the host is out of
+ * memory. */
+bool vram_offset_map_set(vram_offset_map *self, uint64_t offset_bytes, uint32_t number);
+
 /* The number under the offset, or VRAM_OFFSET_MAP_NONE. */
 uint32_t vram_offset_map_find(const vram_offset_map *self, uint64_t offset_bytes);
 

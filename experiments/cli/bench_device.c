@@ -2,10 +2,13 @@
 #include "cli/bench_device.h"
 
 #include "study/device_bench.h"
+#include "study/device_streams.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ROUNDS = 20000, STREAM_ROUNDS = 10000 };
 
 static const column columns[] = {
     {"machine", NULL, COLUMN_TEXT},
@@ -48,7 +51,7 @@ static bool collect(void *context, const char *spec)
     return true;
 }
 
-/* By default every backend, and the driver's own last. */
+/* Those asked for, else every backend with its defaults. */
 static bool collect_all(collected *all, const char *backends)
 {
     if (backends != NULL)
@@ -57,8 +60,14 @@ static bool collect_all(collected *all, const char *backends)
         if (!vram_registry_at(i)->layer && !vram_registry_at(i)->special &&
             !collect(all, vram_registry_at(i)->name))
             return false;
-    return collect(all, "cudamalloc") && collect(all, "cudaasync") &&
-           collect(all, "cudaasync:release_threshold=100GiB");
+    return true;
+}
+
+static void free_all(collected *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        free(all->specs[i]);
+    free(all->specs);
 }
 
 static void set_latency(table *rows, const char *call, const vram_latency *latency)
@@ -98,8 +107,7 @@ static void add_row(table *rows, const char *machine, const char *spec, uint64_t
         table_set(rows, "alloc_total_ns", "%" PRIu64, row->alloc_total_ns);
 }
 
-static bool bench_all(const collected *all, uint64_t arena_bytes, uint64_t rounds, table *rows,
-                      vram_error *error)
+static bool bench_all(const collected *all, uint64_t arena_bytes, table *rows, vram_error *error)
 {
     char machine[256];
     device_bench *bench = device_bench_open(error);
@@ -109,7 +117,7 @@ static bool bench_all(const collected *all, uint64_t arena_bytes, uint64_t round
     bool done = true;
     for (size_t i = 0; done && i < all->count; i++) {
         device_bench_row measured[DEVICE_BENCH_ROWS];
-        done = device_bench_run(bench, all->specs[i], arena_bytes, rounds, measured, error);
+        done = device_bench_run(bench, all->specs[i], arena_bytes, ROUNDS, measured, error);
         for (int k = 0; done && k < DEVICE_BENCH_ROWS; k++)
             add_row(rows, machine, all->specs[i], arena_bytes, &measured[k]);
     }
@@ -117,28 +125,91 @@ static bool bench_all(const collected *all, uint64_t arena_bytes, uint64_t round
     return done;
 }
 
-int bench_device(const command *self, const char *arena_text, const char *backends, uint64_t rounds,
-                 table_format format)
+int bench_device(const bench_device_fields *given)
 {
-    collected all = {.self = self};
+    collected all = {.self = given->self};
     vram_error error = {""};
     vram_arena *arena = NULL;
     uint64_t arena_bytes = 0;
     table *rows = table_new(columns, sizeof columns / sizeof columns[0]);
     int status = EXIT_WRONG;
-    if (collect_all(&all, backends)) {
+    if (collect_all(&all, given->backends) &&
+        (given->backends != NULL || (collect(&all, "cudamalloc") && collect(&all, "cudaasync") &&
+                                     collect(&all, "cudaasync:release_threshold=100GiB")))) {
         /* the arena is there while its backends are measured, as in a program */
-        const bool done = vram_parse_size(arena_text, 0, &arena_bytes, &error) &&
+        const bool done = vram_parse_size(given->arena, 0, &arena_bytes, &error) &&
                           vram_arena_create("cuda", arena_bytes, &arena, &error) &&
-                          bench_all(&all, arena_bytes, rounds, rows, &error);
-        status = done ? EXIT_DONE : fail_with(self, "%s", error.text);
+                          bench_all(&all, arena_bytes, rows, &error);
+        status = done ? EXIT_DONE : fail_with(given->self, "%s", error.text);
     }
     if (status == EXIT_DONE)
-        table_write(rows, format, stdout);
+        table_write(rows, given->format, stdout);
     vram_arena_destroy(arena);
     table_free(rows);
-    for (size_t i = 0; i < all.count; i++)
-        free(all.specs[i]);
-    free(all.specs);
+    free_all(&all);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * streams */
+
+static const column stream_columns[] = {
+    {"backend", "backend", COLUMN_TEXT},        {"reads", "reads", COLUMN_NUMBER},
+    {"stale", "stale", COLUMN_NUMBER},          {"refused", "refused", COLUMN_NUMBER},
+    {"waits", "waits inserted", COLUMN_NUMBER}, {"host_waits", "host waits", COLUMN_NUMBER},
+    {"polls", "polls", COLUMN_NUMBER},
+};
+
+static bool streams_row(const char *spec, uint64_t arena_bytes, table *rows, uint64_t *stale,
+                        vram_error *error)
+{
+    device_streams_result found;
+    if (!device_streams_run(spec, arena_bytes, STREAM_ROUNDS, &found, error))
+        return false;
+    *stale = found.stale;
+    table_row(rows);
+    table_set(rows, "backend", "%s", spec);
+    table_set(rows, "reads", "%" PRIu64, found.reads);
+    table_set(rows, "stale", "%" PRIu64, found.stale);
+    table_set(rows, "refused", "%" PRIu64, found.refused);
+    table_set(rows, "waits", "%" PRIu64, found.waits);
+    table_set(rows, "host_waits", "%" PRIu64, found.host_waits);
+    table_set(rows, "polls", "%" PRIu64, found.polls);
+    return true;
+}
+
+/* Each backend bare, to show what would happen, and under the layer. */
+static bool streams_all(const collected *all, uint64_t arena_bytes, table *rows, bool *safe,
+                        vram_error *error)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        char layered[256];
+        uint64_t stale;
+        snprintf(layered, sizeof layered, "%s+stream", all->specs[i]);
+        if (!streams_row(all->specs[i], arena_bytes, rows, &stale, error) ||
+            !streams_row(layered, arena_bytes, rows, &stale, error))
+            return false;
+        *safe = *safe && stale == 0;
+    }
+    return true;
+}
+
+int bench_device_streams(const bench_device_fields *given)
+{
+    collected all = {.self = given->self};
+    vram_error error = {""};
+    uint64_t arena_bytes = 0;
+    bool safe = true;
+    table *rows = table_new(stream_columns, sizeof stream_columns / sizeof stream_columns[0]);
+    int status = EXIT_WRONG;
+    if (collect_all(&all, given->backends)) {
+        const bool done = vram_parse_size(given->arena, 0, &arena_bytes, &error) &&
+                          streams_all(&all, arena_bytes, rows, &safe, &error);
+        status = done ? safe ? EXIT_DONE : EXIT_NO : fail_with(given->self, "%s", error.text);
+    }
+    if (status != EXIT_WRONG)
+        table_write(rows, given->format, stdout);
+    table_free(rows);
+    free_all(&all);
     return status;
 }

@@ -20,6 +20,7 @@ typedef struct fields {
     uint64_t repetitions;
     double seconds;
     bool no_percentiles;
+    bool streams;
     const char *threads;
     const char *format;
 } fields;
@@ -62,6 +63,11 @@ static const option_row options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(fields, no_percentiles),
      .help = "leave out the pass in which every call is timed by itself"},
+    {.name = "--streams",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(fields, streams),
+     .help = "on --arena cuda: no times, but whether bytes are reused while another stream still\n"
+             "reads them, on each backend without and with the layer `stream`"},
     {.name = "--format",
      .kind = OPTION_WORD,
      .words = "table|csv|json",
@@ -71,8 +77,6 @@ static const option_row options[] = {
 };
 
 static int bench_run(int count, char **arguments);
-
-enum { DEVICE_ROUNDS = 20000 };
 
 const command command_bench = {
     .name = "bench",
@@ -91,7 +95,8 @@ const command command_bench = {
         "every\n"
         "backend and on cudaMalloc and cudaMallocAsync, with the card idle and with a kernel of\n"
         "5 ms in flight, and how many calls of the driver were made.\n\n"
-        "  vramlab bench --arena cuda:8GiB",
+        "  vramlab bench --arena cuda:8GiB\n"
+        "  vramlab bench --arena cuda:64MiB --streams",
     .options = options,
     .run = bench_run,
 };
@@ -417,9 +422,14 @@ static int bench_run(int count, char **arguments)
     if (strncmp(given.job.arena, "cuda:", 5) == 0) {
         if (count != 0)
             return fail_with(&command_bench, "--arena cuda: measures calls of its own, no trace");
-        return bench_device(&command_bench, given.job.arena + 5, given.job.backends, DEVICE_ROUNDS,
-                            format);
+        const bench_device_fields device = {.self = &command_bench,
+                                            .arena = given.job.arena + 5,
+                                            .backends = given.job.backends,
+                                            .format = format};
+        return given.streams ? bench_device_streams(&device) : bench_device(&device);
     }
+    if (given.streams)
+        return fail_with(&command_bench, "--streams needs real streams: --arena cuda:SIZE");
     if (count == 0) {
         arguments = usual;
         count = sizeof usual / sizeof usual[0];

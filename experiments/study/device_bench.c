@@ -3,10 +3,10 @@
 
 #include "arena/cudart.h"
 #include "driver/histogram.h"
+#include "study/draw.h"
 
 #include <vramlab/registry.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,20 +101,6 @@ static void timed_free(device_bench *self, vram_backend *backend, vram_block blo
 /* ------------------------------------------------------------------------------------------------
  * workloads */
 
-static uint64_t draw(uint64_t *state)
-{
-    *state ^= *state << 13; /* xorshift64* */
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state * UINT64_C(0x2545F4914F6CDD1D);
-}
-
-static uint64_t draw_size(uint64_t *state)
-{
-    const double share = (double)(draw(state) >> 11) / (double)(UINT64_C(1) << 53);
-    return (uint64_t)(4096 * exp(share * log(4096)));
-}
-
 /* Blocks at random take each other's place; the first rounds warm up and are not counted. */
 static void run_idle(device_bench *self, vram_backend *backend, uint64_t rounds,
                      device_bench_row *row)
@@ -128,11 +114,11 @@ static void run_idle(device_bench *self, vram_backend *backend, uint64_t rounds,
             *row = (device_bench_row){.workload = row->workload, .driver_calls = calls};
             self->alloc_ns = self->free_ns = (vram_histogram){0};
         }
-        vram_block *block = &blocks[draw(&random) % DEVICE_BENCH_LIVE];
+        vram_block *block = &blocks[draw_below(&random, DEVICE_BENCH_LIVE)];
         if (block->handle != 0)
             timed_free(self, backend, *block, row);
         *block = (vram_block){0};
-        timed_alloc(self, backend, draw_size(&random), row, block);
+        timed_alloc(self, backend, draw_log_uniform(&random, 4096, 16 << 20), row, block);
     }
     row->driver_calls = vram_cudart_calls() - row->driver_calls;
 }

@@ -2,8 +2,8 @@
 #include "torch/memory.h"
 
 #include "arena/cudart.h"
+#include "core/offset_map.h"
 #include "record/log.h"
-#include "study/address_map.h"
 
 #include <vramlab/arena.h>
 #include <vramlab/registry.h>
@@ -42,7 +42,7 @@ struct torch_memory {
     char *base;
     torch_on_full on_full;
     trace_log *trace;
-    address_map by_address; /* entries of live blocks */
+    vram_offset_map by_address; /* entries of live blocks */
     entry *entries;
     size_t entry_count, entry_capacity;
     uint32_t unused_entry;
@@ -424,7 +424,7 @@ static void *allocate(torch_memory *self, uint64_t size_bytes, void *stream)
     e->requested_bytes = size_bytes;
     e->stream = stream;
     e->next = NONE;
-    must(address_map_put(&self->by_address, (uint64_t)(uintptr_t)e->pointer, index), NULL);
+    must(vram_offset_map_set(&self->by_address, (uint64_t)(uintptr_t)e->pointer, index), NULL);
     note_allocation(self, e);
     trace_log_alloc(self->trace, (uint64_t)(uintptr_t)e->pointer, size_bytes,
                     (uint64_t)(uintptr_t)stream);
@@ -449,13 +449,13 @@ void *torch_memory_alloc(torch_memory *self, uint64_t size_bytes, void *stream)
 static void free_block(torch_memory *self, void *pointer)
 {
     const uint64_t address = (uint64_t)(uintptr_t)pointer;
-    const uint32_t index = address_map_get(&self->by_address, address);
-    if (index == ADDRESS_UNKNOWN) {
+    const uint32_t index = vram_offset_map_find(&self->by_address, address);
+    if (index == VRAM_OFFSET_MAP_NONE) {
         self->stats.unknown_frees++;
         return;
     }
     entry *e = &self->entries[index];
-    address_map_remove(&self->by_address, address);
+    vram_offset_map_remove(&self->by_address, address);
     trace_log_free(self->trace, address);
     self->stats.frees++;
     self->stats.live_bytes -= (e->requested_bytes + UNIT - 1) / UNIT * UNIT;
@@ -485,8 +485,8 @@ void torch_memory_use(torch_memory *self, void *pointer, void *stream)
 {
     pthread_mutex_lock(&self->lock);
     const uint64_t address = (uint64_t)(uintptr_t)pointer;
-    const uint32_t index = address_map_get(&self->by_address, address);
-    if (index != ADDRESS_UNKNOWN && self->runtime != NULL &&
+    const uint32_t index = vram_offset_map_find(&self->by_address, address);
+    if (index != VRAM_OFFSET_MAP_NONE && self->runtime != NULL &&
         self->entries[index].stream != stream) {
         stream_number(self, stream);
         add_use(self, &self->entries[index], stream);

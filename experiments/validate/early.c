@@ -28,16 +28,16 @@ static early_block *add_block(early_blocks *found, uint64_t address, uint64_t re
 enum { WITHIN = UINT32_MAX - 1 }; /* in the map of live blocks: allocated within the history */
 
 /* Follows one event. `live` maps the address of each block in use to its number in `found`. */
-static bool follow(const recording *self, size_t i, address_map *live, early_blocks *found)
+static bool follow(const recording *self, size_t i, vram_offset_map *live, early_blocks *found)
 {
     const vram_snapshot_event *event = &self->events[i];
     if (event->action == VRAM_SNAPSHOT_ALLOC)
-        return address_map_put(live, event->address, WITHIN);
+        return vram_offset_map_set(live, event->address, WITHIN);
     const bool requested = event->action == VRAM_SNAPSHOT_FREE_REQUESTED;
     if (!requested && event->action != VRAM_SNAPSHOT_FREE_COMPLETED)
         return true;
-    uint32_t number = address_map_get(live, event->address);
-    if (number == ADDRESS_UNKNOWN) {
+    uint32_t number = vram_offset_map_find(live, event->address);
+    if (number == VRAM_OFFSET_MAP_NONE) {
         early_block *block = add_block(found, event->address, event->size_bytes);
         if (block == NULL)
             return false;
@@ -45,15 +45,15 @@ static bool follow(const recording *self, size_t i, address_map *live, early_blo
         number = (uint32_t)found->count - 1;
     }
     if (requested)
-        return address_map_put(live, event->address, number);
+        return vram_offset_map_set(live, event->address, number);
     if (number != WITHIN)
         found->blocks[number].death = i;
-    address_map_remove(live, event->address);
+    vram_offset_map_remove(live, event->address);
     return true;
 }
 
 /* The active blocks of the snapshot that no event of the history explains. */
-static bool add_survivors(const recording *self, address_map *live, early_blocks *found)
+static bool add_survivors(const recording *self, vram_offset_map *live, early_blocks *found)
 {
     const vram_snapshot *snapshot = self->snapshot;
     for (size_t i = 0; i < snapshot->segment_count; i++) {
@@ -62,10 +62,10 @@ static bool add_survivors(const recording *self, address_map *live, early_blocks
             const vram_snapshot_block *shown = &snapshot->blocks[segment->first_block + k];
             if (shown->state == VRAM_SNAPSHOT_INACTIVE)
                 continue;
-            const uint32_t number = address_map_get(live, shown->address);
+            const uint32_t number = vram_offset_map_find(live, shown->address);
             if (number == WITHIN)
                 continue;
-            early_block *block = number == ADDRESS_UNKNOWN
+            early_block *block = number == VRAM_OFFSET_MAP_NONE
                                      ? add_block(found, shown->address, shown->requested_bytes)
                                      : &found->blocks[number];
             if (block == NULL)
@@ -73,7 +73,7 @@ static bool add_survivors(const recording *self, address_map *live, early_blocks
             block->size_bytes = shown->size_bytes;
             block->size_known = true;
             block->pending |=
-                number == ADDRESS_UNKNOWN && shown->state == VRAM_SNAPSHOT_PENDING_FREE;
+                number == VRAM_OFFSET_MAP_NONE && shown->state == VRAM_SNAPSHOT_PENDING_FREE;
         }
     }
     return true;
@@ -88,12 +88,12 @@ static int by_address(const void *a, const void *b)
 
 bool early_find(const recording *self, early_blocks *found)
 {
-    address_map live = {.capacity = 0};
+    vram_offset_map live = {.capacity = 0};
     bool whole = true;
     for (size_t i = 0; whole && i < self->count; i++)
         whole = follow(self, i, &live, found);
     whole = whole && add_survivors(self, &live, found);
-    address_map_free(&live);
+    vram_offset_map_free(&live);
     if (whole && found->count > 0)
         qsort(found->blocks, found->count, sizeof *found->blocks, by_address);
     for (size_t k = 0; k < found->count; k++)

@@ -7,12 +7,12 @@
 
 #include <inttypes.h>
 
-static bool map_blocks(const vram_caching *model, address_map *slots)
+static bool map_blocks(const vram_caching *model, vram_offset_map *slots)
 {
     for (uint32_t slot = 0; slot < vram_caching_slots(model); slot++) {
         const vram_caching_block *block = vram_caching_at(model, slot);
         if (block->state != VRAM_CACHING_VACANT && block->state != VRAM_CACHING_UNMAPPED &&
-            !address_map_put(slots, block->address_bytes, slot))
+            !vram_offset_map_set(slots, block->address_bytes, slot))
             return false;
     }
     return true;
@@ -58,17 +58,17 @@ static const char *difference_of(const recording *history, const vram_caching *m
 }
 
 static void compare_block(const recording *history, const vram_caching *model,
-                          const address_map *slots, const vram_snapshot_segment *segment,
+                          const vram_offset_map *slots, const vram_snapshot_segment *segment,
                           const vram_snapshot_block *shown, oracle *differences,
                           validate_report *report)
 {
     static const vram_caching_block nothing = {.state = VRAM_CACHING_VACANT};
     report->final_blocks.recorded++;
-    const uint32_t slot = address_map_get(slots, shown->address);
+    const uint32_t slot = vram_offset_map_find(slots, shown->address);
     const vram_caching_block *block =
-        slot == ADDRESS_UNKNOWN ? &nothing : vram_caching_at(model, slot);
+        slot == VRAM_OFFSET_MAP_NONE ? &nothing : vram_caching_at(model, slot);
     const char *other =
-        slot == ADDRESS_UNKNOWN ? "" : difference_of(history, model, segment, shown, block);
+        slot == VRAM_OFFSET_MAP_NONE ? "" : difference_of(history, model, segment, shown, block);
     if (other == NULL)
         report->final_blocks.equal++;
     else
@@ -83,9 +83,9 @@ bool validate_final_layout(const recording *history, const vram_caching *model, 
                            validate_report *report)
 {
     const vram_snapshot *snapshot = history->snapshot;
-    address_map slots = {.capacity = 0};
+    vram_offset_map slots = {.capacity = 0};
     if (!map_blocks(model, &slots)) {
-        address_map_free(&slots);
+        vram_offset_map_free(&slots);
         return false;
     }
     for (size_t i = 0; i < snapshot->segment_count; i++) {
@@ -98,6 +98,6 @@ bool validate_final_layout(const recording *history, const vram_caching *model, 
         oracle_differs(differences, history->count,
                        "%zu blocks in all, where the snapshot shows %" PRIu64, slots.count,
                        report->final_blocks.recorded);
-    address_map_free(&slots);
+    vram_offset_map_free(&slots);
     return true;
 }

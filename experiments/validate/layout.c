@@ -155,7 +155,7 @@ static bool fill_run(pieces *self, const early_blocks *found, size_t *next, uint
 }
 
 static bool put_segment(vram_caching *model, const vram_caching_segment *s, pieces *filled,
-                        address_map *slots, vram_error *error)
+                        vram_offset_map *slots, vram_error *error)
 {
     if (!vram_reserve((void **)&filled->slots, &filled->slot_capacity, filled->count,
                       sizeof *filled->slots) ||
@@ -165,7 +165,7 @@ static bool put_segment(vram_caching *model, const vram_caching_segment *s, piec
     for (size_t k = 0; k < filled->count; k++) {
         const vram_caching_state state = filled->pieces[k].state;
         if ((state == VRAM_CACHING_LIVE || state == VRAM_CACHING_PENDING) &&
-            !address_map_put(slots, address, filled->slots[k]))
+            !vram_offset_map_set(slots, address, filled->slots[k]))
             return vram_fail(error, "out of host memory");
         address += filled->pieces[k].size_bytes;
     }
@@ -189,7 +189,7 @@ static size_t skip_to(const early_blocks *found, uint64_t address)
 }
 
 static bool put_lives(const recording *self, vram_caching *model, const early_blocks *found,
-                      pieces *filled, address_map *slots, validate_report *report,
+                      pieces *filled, vram_offset_map *slots, validate_report *report,
                       vram_error *error)
 {
     for (size_t k = 0; k < self->life_count; k++) {
@@ -228,7 +228,7 @@ static uint64_t base_of(const recording *self, const run *lowest)
 
 /* All runs of the first one's stream and half, as one range. */
 static bool put_range(const recording *self, vram_caching *model, const early_blocks *found,
-                      const runs *mapped, size_t first, pieces *filled, address_map *slots,
+                      const runs *mapped, size_t first, pieces *filled, vram_offset_map *slots,
                       vram_error *error)
 {
     const run *lowest = &mapped->runs[first];
@@ -264,7 +264,7 @@ static bool is_first_of_range(const runs *mapped, size_t k)
 }
 
 static bool put_ranges(const recording *self, vram_caching *model, const early_blocks *found,
-                       pieces *filled, address_map *slots, validate_report *report,
+                       pieces *filled, vram_offset_map *slots, validate_report *report,
                        vram_error *error)
 {
     runs mapped = {.count = 0};
@@ -280,7 +280,7 @@ static bool put_ranges(const recording *self, vram_caching *model, const early_b
 }
 
 static bool put_all(recording *self, vram_caching *model, early_blocks *found, pieces *filled,
-                    address_map *slots, validate_report *report, vram_error *error)
+                    vram_offset_map *slots, validate_report *report, vram_error *error)
 {
     for (size_t k = 1; k < self->pool_count; k++)
         if (vram_caching_add_pool(model) == VRAM_CACHING_NONE)
@@ -294,7 +294,7 @@ static bool put_all(recording *self, vram_caching *model, early_blocks *found, p
            put_ranges(self, model, found, filled, slots, report, error);
 }
 
-bool recording_start(recording *self, vram_caching *model, address_map *slots,
+bool recording_start(recording *self, vram_caching *model, vram_offset_map *slots,
                      validate_report *report, vram_error *error)
 {
     early_blocks found = {.count = 0};

@@ -19,7 +19,7 @@ uint32_t recording_pool(recording *self, const uint64_t id[2])
             return (uint32_t)i;
     if (!vram_reserve((void **)&self->pools, &self->pool_capacity, self->pool_count + 1,
                       sizeof *self->pools))
-        return ADDRESS_UNKNOWN;
+        return VRAM_OFFSET_MAP_NONE;
     self->pools[self->pool_count] = (pool_id){{id[0], id[1]}};
     return (uint32_t)self->pool_count++;
 }
@@ -43,10 +43,10 @@ static bool learn_pool(recording *self, segment_life *life, const uint64_t id[2]
 {
     life->pool = recording_pool(self, id);
     life->known = true;
-    return life->pool != ADDRESS_UNKNOWN;
+    return life->pool != VRAM_OFFSET_MAP_NONE;
 }
 
-static bool note_birth(recording *self, size_t i, address_map *open)
+static bool note_birth(recording *self, size_t i, vram_offset_map *open)
 {
     const vram_snapshot_event *event = &self->events[i];
     const vram_snapshot_context *context = &self->snapshot->contexts[event->context];
@@ -56,41 +56,41 @@ static bool note_birth(recording *self, size_t i, address_map *open)
     life->born = i;
     life->stream = recording_stream(self, event);
     return (!context->has_pool || learn_pool(self, life, context->pool)) &&
-           address_map_put(open, event->address, (uint32_t)self->life_count - 1);
+           vram_offset_map_set(open, event->address, (uint32_t)self->life_count - 1);
 }
 
-static bool note_death(recording *self, size_t i, address_map *open)
+static bool note_death(recording *self, size_t i, vram_offset_map *open)
 {
     const vram_snapshot_event *event = &self->events[i];
-    const uint32_t number = address_map_get(open, event->address);
-    segment_life *life = number == ADDRESS_UNKNOWN
+    const uint32_t number = vram_offset_map_find(open, event->address);
+    segment_life *life = number == VRAM_OFFSET_MAP_NONE
                              ? add_life(self, event->address, event->size_bytes)
                              : &self->lives[number];
     if (life == NULL)
         return false;
-    if (number == ADDRESS_UNKNOWN) {
+    if (number == VRAM_OFFSET_MAP_NONE) {
         life->before = true;
         life->stream = recording_stream(self, event);
     }
     life->died = i;
-    address_map_remove(open, event->address);
+    vram_offset_map_remove(open, event->address);
     return true;
 }
 
 /* The segments that are there in the end. */
-static bool note_survivors(recording *self, const address_map *open)
+static bool note_survivors(recording *self, const vram_offset_map *open)
 {
     for (size_t i = 0; i < self->snapshot->segment_count; i++) {
         const vram_snapshot_segment *segment = &self->snapshot->segments[i];
         if (!recording_owns(self, segment) || segment->expandable)
             continue;
-        const uint32_t number = address_map_get(open, segment->address);
-        segment_life *life = number == ADDRESS_UNKNOWN
+        const uint32_t number = vram_offset_map_find(open, segment->address);
+        segment_life *life = number == VRAM_OFFSET_MAP_NONE
                                  ? add_life(self, segment->address, segment->total_bytes)
                                  : &self->lives[number];
         if (life == NULL || !learn_pool(self, life, segment->pool))
             return false;
-        life->before = number == ADDRESS_UNKNOWN;
+        life->before = number == VRAM_OFFSET_MAP_NONE;
         life->small = segment->small;
         life->stream = recording_stream_number(self, segment->stream);
     }
@@ -203,7 +203,7 @@ static void infer_from_releases(recording *self)
 bool recording_find_lives(recording *self)
 {
     const uint64_t default_id[2] = {0, 0};
-    address_map open = {.capacity = 0};
+    vram_offset_map open = {.capacity = 0};
     bool whole = recording_pool(self, default_id) == 0;
     for (size_t i = 0; whole && i < self->count; i++) {
         if (self->events[i].action == VRAM_SNAPSHOT_SEGMENT_ALLOC)
@@ -212,7 +212,7 @@ bool recording_find_lives(recording *self)
             whole = note_death(self, i, &open);
     }
     whole = whole && note_survivors(self, &open);
-    address_map_free(&open);
+    vram_offset_map_free(&open);
     if (!whole)
         return false;
     if (self->life_count > 0)

@@ -6,7 +6,7 @@
 
 #include "validate/validate.h"
 
-#include "study/address_map.h"
+#include "core/offset_map.h"
 
 /* The life of one segment that is no range. */
 typedef struct segment_life {
@@ -67,7 +67,7 @@ static inline bool is_segment_event(const vram_snapshot_event *event)
            event->action <= VRAM_SNAPSHOT_SEGMENT_UNMAP;
 }
 
-/* The number of a pool, made known when it is new. ADDRESS_UNKNOWN: out of memory. */
+/* The number of a pool, made known when it is new. VRAM_OFFSET_MAP_NONE: out of memory. */
 uint32_t recording_pool(recording *self, const uint64_t id[2]);
 
 /* The segment that has this address at this event; NULL when there is none (a range). */
@@ -90,7 +90,7 @@ bool recording_find_lives(recording *self); /* false: the host is out of memory 
 
 /* Puts in place what was there when the history begins; `slots` gets the slot of each active
  * block by address. */
-bool recording_start(recording *self, vram_caching *model, address_map *slots,
+bool recording_start(recording *self, vram_caching *model, vram_offset_map *slots,
                      validate_report *report, vram_error *error);
 
 #endif

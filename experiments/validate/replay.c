@@ -23,7 +23,7 @@ typedef struct replay {
     vram_caching *model;
     size_t stop; /* the history is replayed up to this event */
     oracle oracle;
-    address_map slots; /* of blocks in use or pending, by address */
+    vram_offset_map slots; /* of blocks in use or pending, by address */
     vram_error *error;
 } replay;
 
@@ -52,9 +52,9 @@ static bool is_completed_at_once(const recording *history, size_t i)
 static void request_free(replay *self, size_t i)
 {
     const vram_snapshot_event *event = &self->recording->events[i];
-    const uint32_t slot = address_map_get(&self->slots, event->address);
+    const uint32_t slot = vram_offset_map_find(&self->slots, event->address);
     const vram_caching_block *block =
-        slot == ADDRESS_UNKNOWN ? NULL : vram_caching_at(self->model, slot);
+        slot == VRAM_OFFSET_MAP_NONE ? NULL : vram_caching_at(self->model, slot);
     if (block == NULL || block->state != VRAM_CACHING_LIVE)
         oracle_differs(&self->oracle, i, "no block in use there");
     else if (block->requested_bytes != event->size_bytes)
@@ -68,8 +68,9 @@ static void request_free(replay *self, size_t i)
 static void complete_free(replay *self, vram_caching *model, size_t i)
 {
     const uint64_t address = self->recording->events[i].address;
-    const uint32_t slot = address_map_get(&self->slots, address);
-    if (slot == ADDRESS_UNKNOWN || vram_caching_at(model, slot)->state != VRAM_CACHING_PENDING ||
+    const uint32_t slot = vram_offset_map_find(&self->slots, address);
+    if (slot == VRAM_OFFSET_MAP_NONE ||
+        vram_caching_at(model, slot)->state != VRAM_CACHING_PENDING ||
         vram_caching_at(model, slot)->address_bytes != address)
         oracle_differs(&self->oracle, i, "no block there that waits for events");
     else
@@ -97,9 +98,9 @@ static bool all_completed(const replay *self, const vram_caching *model, size_t 
     for (size_t i = first; i < end; i++) {
         const vram_snapshot_event *event = &self->recording->events[i];
         const uint32_t slot = event->action == VRAM_SNAPSHOT_FREE_COMPLETED
-                                  ? address_map_get(&self->slots, event->address)
-                                  : ADDRESS_UNKNOWN;
-        if (slot != ADDRESS_UNKNOWN &&
+                                  ? vram_offset_map_find(&self->slots, event->address)
+                                  : VRAM_OFFSET_MAP_NONE;
+        if (slot != VRAM_OFFSET_MAP_NONE &&
             vram_caching_at(model, slot)->state == VRAM_CACHING_PENDING &&
             vram_caching_at(model, slot)->address_bytes == event->address)
             return false;
@@ -157,7 +158,7 @@ static bool explains(replay *self, vram_caching *model, const explanation *why, 
 /* ------------------------------------------------------------------------------------------------
  * one call of malloc */
 
-/* The pool to allocate from, or ADDRESS_UNKNOWN when it must be tried. */
+/* The pool to allocate from, or VRAM_OFFSET_MAP_NONE when it must be tried. */
 static uint32_t known_pool(const replay *self, size_t event)
 {
     const recording *history = self->recording;
@@ -167,7 +168,7 @@ static uint32_t known_pool(const replay *self, size_t event)
         history->events[event].action == VRAM_SNAPSHOT_ALLOC
             ? recording_life_at(history, history->events[event].address, event)
             : NULL;
-    return life == NULL ? 0 : life->known ? life->pool : ADDRESS_UNKNOWN;
+    return life == NULL ? 0 : life->known ? life->pool : VRAM_OFFSET_MAP_NONE;
 }
 
 static void settle_pool(replay *self, size_t event, uint32_t pool)
@@ -186,14 +187,14 @@ static bool accept(replay *self, size_t first, size_t event, uint32_t slot)
     const recording *history = self->recording;
     for (size_t i = first; i < event; i++)
         if (history->events[i].action == VRAM_SNAPSHOT_FREE_COMPLETED)
-            address_map_remove(&self->slots, history->events[i].address);
+            vram_offset_map_remove(&self->slots, history->events[i].address);
     if (history->events[event].action == VRAM_SNAPSHOT_OOM) {
         self->report->out_of_memory.equal++;
         return true;
     }
     self->report->allocations.equal++;
     vram_caching_note(self->model, slot, event + 1); /* for whoever asks where a block is from */
-    return address_map_put(&self->slots, history->events[event].address, slot) ||
+    return vram_offset_map_set(&self->slots, history->events[event].address, slot) ||
            out_of_memory(self);
 }
 
@@ -242,12 +243,13 @@ static preamble look_at(const recording *history, size_t first, size_t event)
 static bool try_explanations(replay *self, const preamble *seen, size_t first, size_t event)
 {
     const uint32_t known = known_pool(self, event);
-    const uint32_t pools = known == ADDRESS_UNKNOWN ? (uint32_t)self->recording->pool_count : 1;
+    const uint32_t pools =
+        known == VRAM_OFFSET_MAP_NONE ? (uint32_t)self->recording->pool_count : 1;
     oracle best = {.differs = false};
     for (uint32_t k = 0; k < pools; k++)
         for (int emptied = 0; emptied <= (int)seen->gives_back; emptied++)
             for (int late = 0; late <= (int)seen->completes; late++) {
-                const explanation why = {.pool = known == ADDRESS_UNKNOWN ? k : known,
+                const explanation why = {.pool = known == VRAM_OFFSET_MAP_NONE ? k : known,
                                          .emptied_before = emptied == 1,
                                          .completed_late = late == 1};
                 uint32_t slot = VRAM_CACHING_NONE;
@@ -256,7 +258,7 @@ static bool try_explanations(replay *self, const preamble *seen, size_t first, s
                     return out_of_memory(self);
                 if (result == TRIAL_DIFFERS)
                     continue;
-                if (known == ADDRESS_UNKNOWN)
+                if (known == VRAM_OFFSET_MAP_NONE)
                     settle_pool(self, event, k);
                 self->report->empty_caches += why.emptied_before;
                 return accept(self, first, event, slot);
@@ -272,7 +274,7 @@ static bool replay_malloc(replay *self, size_t first, size_t event)
     const preamble seen = look_at(self->recording, first, event);
     const uint32_t pool = known_pool(self, event);
     const bool fails = self->recording->events[event].action == VRAM_SNAPSHOT_OOM;
-    if (seen.driver_calls || pool == ADDRESS_UNKNOWN || (fails && seen.completes))
+    if (seen.driver_calls || pool == VRAM_OFFSET_MAP_NONE || (fails && seen.completes))
         return try_explanations(self, &seen, first, event);
     const explanation why = {.pool = pool};
     uint32_t slot = VRAM_CACHING_NONE;
@@ -294,7 +296,7 @@ static void replay_rest(replay *self, size_t first, size_t end)
     }
     for (size_t i = first; i < end && !self->oracle.differs; i++)
         if (self->recording->events[i].action == VRAM_SNAPSHOT_FREE_COMPLETED)
-            address_map_remove(&self->slots, self->recording->events[i].address);
+            vram_offset_map_remove(&self->slots, self->recording->events[i].address);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -387,7 +389,7 @@ static bool run(replay *self, recording *history, validate_report *report, size_
 static void end(replay *self)
 {
     vram_caching_destroy(self->model);
-    address_map_free(&self->slots);
+    vram_offset_map_free(&self->slots);
 }
 
 bool validate_recording(const vram_snapshot *snapshot, const validate_options *options,

@@ -205,6 +205,15 @@ EXPORT int cudaStreamSynchronize(void *of)
     return 0;
 }
 
+EXPORT int cudaStreamQuery(void *of)
+{
+    const stream *s = of == NULL ? &default_stream : of;
+    pthread_mutex_lock(&lock);
+    const bool done = s->done >= s->given;
+    pthread_mutex_unlock(&lock);
+    return done ? 0 : NOT_READY;
+}
+
 EXPORT int cudaStreamWaitEvent(void *of, void *waits_for, unsigned flags)
 {
     (void)of;
@@ -343,10 +352,33 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
     return 500;
 }
 
-static uint8_t pattern_byte(uint64_t first, uint64_t at)
+/* The pattern from a word on, as many bytes as there are. */
+static uint64_t word_at(uint64_t first, uint64_t index)
 {
-    const uint64_t word = first + at / 8 * UINT64_C(0x9E3779B97F4A7C15);
-    return (uint8_t)(word >> 8 * (at % 8));
+    return first + index * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static void fill(uint8_t *bytes, uint64_t size, uint64_t first)
+{
+    for (uint64_t at = 0; at < size; at += 8) {
+        const uint64_t word = word_at(first, at / 8);
+        memcpy(bytes + at, &word, size - at < 8 ? size - at : 8);
+    }
+}
+
+static uint64_t first_difference(const uint8_t *bytes, uint64_t size, uint64_t first)
+{
+    for (uint64_t at = 0; at < size; at += 8) {
+        const uint64_t word = word_at(first, at / 8);
+        const uint64_t count = size - at < 8 ? size - at : 8;
+        if (memcmp(bytes + at, &word, count) == 0)
+            continue;
+        uint64_t same = 0;
+        while (bytes[at + same] == ((const uint8_t *)&word)[same])
+            same++;
+        return at + same;
+    }
+    return UINT64_MAX;
 }
 
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -362,14 +394,12 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
     const uint64_t size = *(uint64_t *)parameters[1];
     const uint64_t first = *(uint64_t *)parameters[2];
     if (strcmp(function, "vram_fill") == 0) {
-        for (uint64_t i = 0; i < size; i++)
-            bytes[i] = pattern_byte(first, i);
+        fill(bytes, size, first);
         return 0;
     }
     uint64_t *found = (uint64_t *)(uintptr_t) * (uint64_t *)parameters[3];
-    for (uint64_t i = 0; i < size && i < *found; i++)
-        if (bytes[i] != pattern_byte(first, i))
-            *found = i;
+    const uint64_t at = first_difference(bytes, size, first);
+    *found = at < *found ? at : *found;
     return 0;
 }
 

@@ -42,6 +42,7 @@ SAME(cudaMemcpyAsync, void *, const void *, size_t, enum cudaMemcpyKind, cudaStr
 SAME(cudaStreamCreateWithFlags, cudaStream_t *, unsigned);
 SAME(cudaStreamDestroy, cudaStream_t);
 SAME(cudaStreamSynchronize, cudaStream_t);
+SAME(cudaStreamQuery, cudaStream_t);
 SAME(cudaStreamWaitEvent, cudaStream_t, cudaEvent_t, unsigned);
 SAME(cudaEventCreateWithFlags, cudaEvent_t *, unsigned);
 SAME(cudaEventRecord, cudaEvent_t, cudaStream_t);

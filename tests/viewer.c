@@ -47,15 +47,14 @@ typedef struct stage {
     vram_view *view;
 } stage;
 
-static stage set_stage(const vram_view_options *options)
+static void set_stage(stage *self, const vram_view_options *options)
 {
-    stage self = {.timelines = {made(1, "list"), made(2, "buddy:min=512")}};
-    const uint32_t last = self.timelines[1].ops[self.timelines[1].op_count - 1].event;
-    made_fail(&self.timelines[1], last + 1, 300000, "fragmented");
-    const vram_timeline *const shown[] = {&self.timelines[0], &self.timelines[1]};
+    *self = (stage){.timelines = {made(1, "list"), made(2, "buddy:min=512")}};
+    const uint32_t last = self->timelines[1].ops[self->timelines[1].op_count - 1].event;
+    made_fail(&self->timelines[1], last + 1, 300000, "fragmented");
+    const vram_timeline *const shown[] = {&self->timelines[0], &self->timelines[1]};
     vram_error error = {""};
-    cr_assert(vram_view_new(shown, 2, options, &self.view, &error), "%s", error.text);
-    return self;
+    cr_assert(vram_view_new(shown, 2, options, &self->view, &error), "%s", error.text);
 }
 
 static void strike(stage *self)
@@ -146,7 +145,8 @@ static const struct {
 Test(viewer, keys_do_what_their_help_says)
 {
     for (size_t i = 0; i < sizeof presses / sizeof presses[0]; i++) {
-        stage self = set_stage(NULL);
+        stage self;
+        set_stage(&self, NULL);
         char keys[80];
         char state[400];
         snprintf(keys, sizeof keys, "%s", presses[i].keys);
@@ -160,7 +160,8 @@ Test(viewer, keys_do_what_their_help_says)
 
 Test(viewer, an_unknown_key_is_told_from_a_known_one_and_nothing_listed_is_unknown)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     cr_expect(!vram_view_key(self.view, "hyper+z"));
     cr_expect(vram_view_key(self.view, "q"));
     cr_expect(vram_view_wants_to_quit(self.view));
@@ -169,7 +170,8 @@ Test(viewer, an_unknown_key_is_told_from_a_known_one_and_nothing_listed_is_unkno
 
 Test(viewer, ctrl_right_goes_to_the_refusal_and_then_says_that_there_is_no_other)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     const uint64_t event = self.timelines[1].failures[0].event;
     vram_view_key(self.view, "ctrl+right");
     cr_expect_eq(vram_view_event(self.view), event + 1);
@@ -184,7 +186,8 @@ Test(viewer, ctrl_right_goes_to_the_refusal_and_then_says_that_there_is_no_other
 
 Test(viewer, playing_takes_its_speed_in_events_a_second_and_stops_at_the_end)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     while (!state_has(self.view, "speed=4 "))
         vram_view_key(self.view, "[");
     vram_view_key(self.view, "space");
@@ -200,7 +203,8 @@ Test(viewer, playing_takes_its_speed_in_events_a_second_and_stops_at_the_end)
 
 Test(viewer, the_wheel_zooms_at_the_pointer_drag_moves_and_a_double_click_resets)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     int width;
     int height;
     unsigned long long from[3];
@@ -232,7 +236,8 @@ Test(viewer, the_wheel_zooms_at_the_pointer_drag_moves_and_a_double_click_resets
 
 Test(viewer, a_click_follows_a_block_and_a_click_beside_lets_go)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     int width;
     int height;
     cr_expect(vram_view_go(self.view, "60%", NULL));
@@ -253,7 +258,8 @@ Test(viewer, moments_are_named_and_other_words_are_refused)
 {
     static const char *const wrong[] = {
         "", "soon", "-5", "40%%", "event=", "1e", "time=x", "event=1 2", "nan", "failures"};
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     vram_error error;
     cr_expect(vram_view_go(self.view, "event=17", &error));
     cr_expect_eq(vram_view_event(self.view), 17);
@@ -335,7 +341,8 @@ static void compare_picture(const char *name, vram_view *view)
 Test(viewer, pictures_are_those_that_were_kept)
 {
     for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
-        stage self = set_stage(&pictures[i].options);
+        stage self;
+        set_stage(&self, &pictures[i].options);
         cr_assert(vram_view_go(self.view, pictures[i].where, NULL));
         if (pictures[i].keys[0] != '\0')
             vram_view_key(self.view, pictures[i].keys);
@@ -347,7 +354,8 @@ Test(viewer, pictures_are_those_that_were_kept)
 Test(viewer, the_smallest_and_odd_sizes_are_painted)
 {
     static const int sizes[][2] = {{640, 400}, {641, 777}, {1920, 400}, {640, 1600}, {1, 1}};
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (int layout = 0; layout < 3; layout++) {
             int width;
@@ -419,7 +427,8 @@ static bool play(vram_view *view, const char *text, vram_error *error)
 
 Test(viewer, a_script_plays_and_expects)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     vram_error error = {""};
     cr_expect(play(self.view,
                    "# a comment\nkey right 7\nexpect event=7\nkey g\ntext 50\nkey return\n"
@@ -444,7 +453,8 @@ Test(viewer, a_wrong_script_is_told_its_line)
         {"shot /no/such/folder/a.png\n", "/no/such/folder/a.png"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        stage self = set_stage(NULL);
+        stage self;
+        set_stage(&self, NULL);
         vram_error error = {""};
         cr_expect(!play(self.view, wrong[i].text, &error));
         cr_expect(strstr(error.text, wrong[i].told) != NULL, "%s", error.text);
@@ -454,7 +464,8 @@ Test(viewer, a_wrong_script_is_told_its_line)
 
 Test(viewer, a_film_without_a_known_end_or_without_ffmpeg_is_refused_and_leaves_nothing)
 {
-    stage self = set_stage(NULL);
+    stage self;
+    set_stage(&self, NULL);
     vram_error error = {""};
     cr_expect(!vram_view_film(self.view, "/tmp/vramlab-film.avi", 3, 10, &error));
     cr_expect(strstr(error.text, ".mp4, .webm or .gif") != NULL, "%s", error.text);

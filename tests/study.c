@@ -232,3 +232,60 @@ Test(study, a_cell_that_cannot_run_is_told_and_costs_no_other)
     free(answer);
     remove_folder(folder);
 }
+
+/* ---- summaries ---- */
+
+static said *stats(const char *rows, const char *options)
+{
+    char folder[64];
+    with_study(rows, folder);
+    said *answer = vramlab("stats %s/study.ini %s --format csv", folder, options);
+    remove_folder(folder);
+    return answer;
+}
+
+Test(study, rows_are_grouped_filtered_and_compared_pair_by_pair)
+{
+    static const char rows[] = "trace,arena,seed,repetition,stack,smallest_ratio,run\n"
+                               "a,,1,1,x,1,\n"
+                               "a,,1,1,y,2,\n"
+                               "b,,1,1,\"y\",8,\n"
+                               "b,,1,1,x,4,\n"
+                               "c,,1,1,x,,\n"
+                               "c,,1,1,y,100,\n";
+    said *answer = stats(rows, "--against stack=x");
+    cr_assert(answer->status == 0, "%s", answer->text);
+    char text[256];
+    cr_expect(eq(str, (char *)csv_field(answer->text, 1, "stack", text), "x"));
+    cr_expect(eq(dbl, csv_number(answer->text, 1, "count"), 2));
+    cr_expect(eq(dbl, csv_number(answer->text, 1, "missing"), 1));
+    cr_expect(epsilon_eq(dbl, csv_number(answer->text, 1, "value"), 2, 1e-5));
+    cr_expect(eq(dbl, csv_number(answer->text, 2, "count"), 3));
+    cr_expect(epsilon_eq(dbl, csv_number(answer->text, 2, "ratio"), 2, 1e-5));
+    cr_expect(eq(dbl, csv_number(answer->text, 2, "more"), 2), "c has no partner");
+    free(answer);
+    answer = stats(rows, "--where 'stack=y;trace=b' --statistic median --by trace");
+    cr_expect(epsilon_eq(dbl, csv_number(answer->text, 1, "value"), 8, 1e-5));
+    free(answer);
+    answer = stats(rows, "--value colour");
+    cr_expect(answer->status == 2);
+    cr_expect(strstr(answer->text, "the file has no column 'colour'") != NULL);
+    free(answer);
+}
+
+Test(study, times_of_different_runs_are_no_pair)
+{
+    said *answer = stats("trace,arena,seed,repetition,stack,ns,run\n"
+                         "a,,1,1,x,1,first\n"
+                         "a,,1,1,y,2,second\n",
+                         "--value ns --against stack=x");
+    cr_assert(answer->status == 0, "%s", answer->text);
+    char text[256];
+    cr_expect(eq(str, (char *)csv_field(answer->text, 2, "ratio", text), ""));
+    cr_expect(eq(dbl, csv_number(answer->text, 2, "more"), 0));
+    free(answer);
+    answer = stats("trace,ns\na,1,2\n", "--value ns --by trace");
+    cr_expect(answer->status == 2);
+    cr_expect(strstr(answer->text, ":2: expected 2 fields") != NULL, "%s", answer->text);
+    free(answer);
+}

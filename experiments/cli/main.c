@@ -10,6 +10,7 @@ extern const command command_compare;
 extern const command command_fit;
 extern const command command_heatmap;
 extern const command command_list;
+extern const command command_stats;
 extern const command command_sweep;
 extern const command command_trace;
 extern const command command_validate;
@@ -25,6 +26,7 @@ static const command *const commands[] = { /* a row each, so that two additions 
     &command_trace,
     &command_bench,
     &command_sweep,
+    &command_stats,
     &command_validate,
     &command_list,
 };

@@ -9,7 +9,7 @@
 
 #include "scan.h"
 
-enum { VRAM_CSV_FIELDS = 40, VRAM_CSV_NONE = VRAM_CSV_FIELDS };
+enum { VRAM_CSV_FIELDS = 64, VRAM_CSV_NONE = VRAM_CSV_FIELDS };
 
 typedef struct vram_csv {
     vram_scan fields[VRAM_CSV_FIELDS];

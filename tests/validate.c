@@ -97,13 +97,8 @@ Test(validate, nineteen_recordings_are_reproduced_to_the_byte)
     }
 }
 
-/* Two of the 63 leave open how much slack a block had at the cut. */
 Test(validate, cut_recordings_are_rebuilt_and_replay_in_full)
 {
-    static const struct {
-        const char *name;
-        int tenths;
-    } known_failures[] = {{"multi_stream", 1}, {"oom_fragmented", 1}};
     unsigned whole = 0;
     unsigned tried = 0;
     for (size_t i = 0; i < 7; i++) {
@@ -111,20 +106,14 @@ Test(validate, cut_recordings_are_rebuilt_and_replay_in_full)
         for (int tenths = 1; snapshot != NULL && tenths <= 9; tenths++) {
             const validate_report report =
                 replay_with(snapshot, (validate_options){.cut_share = tenths / 10.0});
-            bool may_fail = false;
-            for (size_t k = 0; k < sizeof known_failures / sizeof known_failures[0]; k++)
-                may_fail |= strcmp(known_failures[k].name, recordings[i].name) == 0 &&
-                            known_failures[k].tenths == tenths;
-            cr_expect(report.exact || may_fail, "%s cut at %d0 %%: event %llu: %s",
-                      recordings[i].name, tenths, (unsigned long long)report.difference_event,
-                      report.difference);
+            cr_expect(report.exact, "%s cut at %d0 %%: event %llu: %s", recordings[i].name, tenths,
+                      (unsigned long long)report.difference_event, report.difference);
             whole += report.exact;
             tried++;
         }
         vram_snapshot_close(snapshot);
     }
     cr_log_info("%u of %u cuts replay in full", whole, tried);
-    cr_expect(ge(uint, whole + 2, tried));
 }
 
 Test(validate, recordings_of_others_whose_history_is_cut_replay_in_full)

@@ -8,7 +8,8 @@
  * and was never allocated. What it occupies is its rounded size, and in the large pool perhaps
  * slack: a free block there is larger than 1 MiB, so a smaller gap is slack. A larger gap may hold
  * slack and a free block: the first allocation that lands in it while the block still lives begins
- * where the free block did.
+ * where the free block did. Where none tells, the block has no slack, until the model would serve
+ * a request from such a gap that PyTorch served elsewhere: then the gap's free block was smaller.
  */
 #include "validate/layout.h"
 
@@ -161,24 +162,64 @@ static void note_landings(const recording *self, gap *gaps, size_t count)
     }
 }
 
-bool early_find_slack(const recording *self, early_blocks *found, uint64_t *slack_bytes)
+/* The open gap that begins there, made when it is new. NULL: the host is out of memory. */
+static open_gap *open_gap_at(recording *self, const gap *from)
+{
+    for (size_t k = 0; k < self->open_gap_count; k++)
+        if (self->open_gaps[k].from == from->from)
+            return &self->open_gaps[k];
+    if (!vram_reserve((void **)&self->open_gaps, &self->open_gap_capacity, self->open_gap_count + 1,
+                      sizeof *self->open_gaps))
+        return NULL;
+    open_gap *made = &self->open_gaps[self->open_gap_count++];
+    *made = (open_gap){.from = from->from, .to = from->to, .start = from->from};
+    return made;
+}
+
+bool recording_learn(recording *self, uint64_t address, uint64_t rounded_bytes)
+{
+    for (size_t k = 0; k < self->open_gap_count; k++) {
+        open_gap *open = &self->open_gaps[k];
+        if (open->start != address || open->to - open->from < rounded_bytes)
+            continue;
+        const uint64_t start = open->to - rounded_bytes + VRAM_CACHING_MIN_BLOCK;
+        if (start <= open->start || start - open->from > VRAM_CACHING_SMALL_MAX)
+            return false;
+        open->start = start;
+        return true;
+    }
+    return false;
+}
+
+/* Where the block before the gap ends, slack included; 0 when the host is out of memory. */
+static uint64_t end_of(recording *self, const gap *behind, const early_block *block)
+{
+    if (block->size_bytes >= self->settings.max_split_bytes ||
+        behind->to - behind->from <= VRAM_CACHING_SMALL_MAX)
+        return behind->to;
+    if (behind->first_landing != 0 && behind->landed < block->death)
+        return behind->first_landing;
+    const open_gap *untold = open_gap_at(self, behind);
+    return untold == NULL ? 0 : untold->start;
+}
+
+bool early_find_slack(recording *self, early_blocks *found, uint64_t *slack_bytes)
 {
     size_t count;
     gap *gaps = list_gaps(self, found, &count);
     if (gaps == NULL)
         return false;
     note_landings(self, gaps, count);
-    for (size_t k = 0; k < count; k++) {
+    bool whole = true;
+    for (size_t k = 0; whole && k < count; k++) {
         early_block *block = &found->blocks[gaps[k].block];
-        const bool too_large_to_split = block->size_bytes >= self->settings.max_split_bytes;
-        uint64_t end = gaps[k].from;
-        if (too_large_to_split || gaps[k].to - gaps[k].from <= VRAM_CACHING_SMALL_MAX)
-            end = gaps[k].to;
-        else if (gaps[k].first_landing != 0 && gaps[k].landed < block->death)
-            end = gaps[k].first_landing;
-        *slack_bytes += end - gaps[k].from;
-        block->size_bytes += end - gaps[k].from;
+        const uint64_t end = end_of(self, &gaps[k], block);
+        whole = end != 0;
+        if (whole) {
+            *slack_bytes += end - gaps[k].from;
+            block->size_bytes += end - gaps[k].from;
+        }
     }
     free(gaps);
-    return true;
+    return whole;
 }

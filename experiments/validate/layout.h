@@ -23,6 +23,6 @@ bool early_find(const recording *self, early_blocks *found);
 
 /* Blocks of one segment of the large pool, which ends there: how much of each gap belongs to the
  * block before it. Only in segments that are no ranges. */
-bool early_find_slack(const recording *self, early_blocks *found, uint64_t *slack_bytes);
+bool early_find_slack(recording *self, early_blocks *found, uint64_t *slack_bytes);
 
 #endif

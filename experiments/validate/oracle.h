@@ -15,6 +15,8 @@ typedef struct oracle {
     bool differs;
     size_t differs_at; /* event */
     char difference[512];
+    uint64_t chosen_address; /* of the block that the model gave instead; 0: it is something else */
+    uint64_t chosen_bytes;   /* and the rounded request */
 } oracle;
 
 /* The model's driver; the context is the oracle. */

@@ -231,4 +231,5 @@ void recording_close(recording *self)
     free(self->context_streams);
     free(self->pools);
     free(self->lives);
+    free(self->open_gaps);
 }

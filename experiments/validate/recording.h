@@ -20,6 +20,13 @@ typedef struct segment_life {
     bool small;
 } segment_life;
 
+/* A gap behind a block that was there at the start: how much of it is the block's slack no event
+ * tells. The free block in it is taken to begin at `start`; see recording_learn. */
+typedef struct open_gap {
+    uint64_t from, to;
+    uint64_t start;
+} open_gap;
+
 typedef struct pool_id {
     uint64_t id[2];
 } pool_id;
@@ -37,6 +44,8 @@ typedef struct recording {
     size_t pool_count, pool_capacity;
     segment_life *lives; /* sorted by address, then birth */
     size_t life_count, life_capacity;
+    open_gap *open_gaps;
+    size_t open_gap_count, open_gap_capacity;
     vram_caching_settings settings;
     uint64_t reserved_bytes; /* when the history begins */
     uint64_t peak_reserved_bytes;
@@ -85,6 +94,13 @@ bool recording_look(recording *self, size_t event,
 
 /* Finds the lives of all segments, and the pools of those that the file tells or implies. */
 bool recording_find_lives(recording *self); /* false: the host is out of memory */
+
+/* ---- early.c ---- */
+
+/* The model took the free block at this address for a request that PyTorch served elsewhere: if it
+ * lies in an open gap, it must be smaller, and the rest is slack. True when that may be so; the
+ * replay is worth another try then. */
+bool recording_learn(recording *self, uint64_t address, uint64_t rounded_bytes);
 
 /* ---- layout.c ---- */
 

@@ -125,6 +125,11 @@ static void allocate(replay *self, vram_caching *model, size_t i, uint32_t pool,
                                   .pool = pool,
                                   .capturing = pool != 0};
     const vram_result result = vram_caching_alloc(model, &ask, slot);
+    if (result == VRAM_OK) {
+        self->oracle.chosen_address = vram_caching_at(model, *slot)->address_bytes;
+        self->oracle.chosen_bytes =
+            vram_caching_round(&self->recording->settings, event->size_bytes);
+    }
     if (self->oracle.differs)
         return;
     const bool fails = event->action == VRAM_SNAPSHOT_OOM;
@@ -185,6 +190,7 @@ static void settle_pool(replay *self, size_t event, uint32_t pool)
 static bool accept(replay *self, size_t first, size_t event, uint32_t slot)
 {
     const recording *history = self->recording;
+    self->oracle.chosen_address = 0;
     for (size_t i = first; i < event; i++)
         if (history->events[i].action == VRAM_SNAPSHOT_FREE_COMPLETED)
             vram_offset_map_remove(&self->slots, history->events[i].address);
@@ -392,6 +398,24 @@ static void end(replay *self)
     vram_offset_map_free(&self->slots);
 }
 
+/* Replays; where the start leaves open how much slack a block had, a difference may tell, and the
+ * replay begins anew. */
+static bool run_and_learn(recording *history, validate_report *report, vram_error *error)
+{
+    replay self;
+    bool done;
+    bool again;
+    do {
+        *report = (validate_report){.exact = false};
+        count_events(history, report);
+        done = run(&self, history, report, history->count, error) && finish_report(&self);
+        again = done && self.oracle.differs && self.oracle.chosen_address != 0 &&
+                recording_learn(history, self.oracle.chosen_address, self.oracle.chosen_bytes);
+        end(&self);
+    } while (again);
+    return done;
+}
+
 bool validate_recording(const vram_snapshot *snapshot, const validate_options *options,
                         validate_report *report, vram_error *error)
 {
@@ -399,10 +423,7 @@ bool validate_recording(const vram_snapshot *snapshot, const validate_options *o
     recording history;
     if (!recording_open(&history, snapshot, options, error))
         return false;
-    count_events(&history, report);
-    replay self;
-    const bool done = run(&self, &history, report, history.count, error) && finish_report(&self);
-    end(&self);
+    const bool done = run_and_learn(&history, report, error);
     recording_close(&history);
     return done;
 }

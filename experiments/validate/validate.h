@@ -44,7 +44,6 @@ typedef struct validate_report {
     uint64_t delayed_frees;        /* whose completion came later than the release */
     uint64_t empty_caches;         /* calls that leave no event of their own */
     uint64_t pools_inferred;       /* segments gone in the end that must have been a capture's */
-    uint64_t pools_unused;         /* private pools seen to be given back */
     uint64_t reserved_least_bytes; /* the largest total that was not refused */
     uint64_t refused_least_bytes;  /* the smallest that was: the cap is below; UINT64_MAX: none */
     uint64_t before_blocks, before_bytes, before_segments; /* there when the history begins */

@@ -66,15 +66,6 @@ void trace_log_close(trace_log *self)
     free(self);
 }
 
-void trace_log_flush(trace_log *self)
-{
-    if (self == NULL)
-        return;
-    pthread_mutex_lock(&self->lock);
-    fflush(self->file);
-    pthread_mutex_unlock(&self->lock);
-}
-
 /* Ends a line that an event began; the lock is held. */
 static void end_line(trace_log *self, uint64_t stream)
 {
@@ -96,23 +87,13 @@ void trace_log_alloc(trace_log *self, uint64_t id, uint64_t size_bytes, uint64_t
     end_line(self, stream);
 }
 
-static void log_id(trace_log *self, char kind, uint64_t id)
+void trace_log_free(trace_log *self, uint64_t id)
 {
     if (self == NULL)
         return;
     pthread_mutex_lock(&self->lock);
-    fprintf(self->file, "%c %#" PRIx64, kind, id);
+    fprintf(self->file, "f %#" PRIx64, id);
     end_line(self, 0);
-}
-
-void trace_log_free(trace_log *self, uint64_t id)
-{
-    log_id(self, 'f', id);
-}
-
-void trace_log_retire(trace_log *self, uint64_t id)
-{
-    log_id(self, 'p', id);
 }
 
 void trace_log_use(trace_log *self, uint64_t id, uint64_t stream)

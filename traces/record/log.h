@@ -16,12 +16,10 @@ typedef struct trace_log trace_log;
  * file cannot be made. */
 trace_log *trace_log_open(const char *path, uint64_t unit_bytes);
 void trace_log_close(trace_log *self); /* NULL is allowed here and in all calls below */
-void trace_log_flush(trace_log *self);
 
 /* `id` is the block's address. */
 void trace_log_alloc(trace_log *self, uint64_t id, uint64_t size_bytes, uint64_t stream);
 void trace_log_free(trace_log *self, uint64_t id);
-void trace_log_retire(trace_log *self, uint64_t id); /* let go; its free comes later */
 void trace_log_use(trace_log *self, uint64_t id, uint64_t stream);
 void trace_log_refused(trace_log *self, uint64_t size_bytes, uint64_t stream);
 

@@ -16,7 +16,7 @@
 
 enum { THREADS = 8 };
 static const vram_config config = {.arena_bytes = UINT64_C(128) << 20, .unit_bytes = 256};
-static const char workload[] = "generate:mix,ops=12000,live=100";
+static const char workload[] = "generate:mix,ops=6000,live=100";
 
 static bool hammer(const vram_calls *calls, vram_backend *backend, vram_error *error)
 {

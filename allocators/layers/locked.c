@@ -164,6 +164,7 @@ static void locked_hook(vram_backend *backend, const vram_stream_hooks *hooks)
 const vram_ops vram_locked_ops = {
     .abi = VRAM_ABI,
     .layer = true,
+    .concurrent = true,
     .name = "locked",
     .summary = "one lock around every operation, for threads",
     .create = locked_create,

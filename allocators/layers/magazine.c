@@ -540,6 +540,7 @@ static void magazine_explain(const vram_backend *backend, const vram_request *re
 const vram_ops vram_magazine_ops = {
     .abi = VRAM_ABI,
     .layer = true,
+    .concurrent = true,
     .name = "magazine",
     .summary = "each thread keeps a few released blocks of each size for itself",
     .options = magazine_options,

@@ -50,8 +50,8 @@ static const option_row options[] = {
      .kind = OPTION_REAL,
      .value = "S",
      .offset = offsetof(fields, seconds),
-     .help = "a backend that has used so many seconds on a workload makes no further pass\n"
-             "(default 5)"},
+     .help = "a backend that has used so many seconds on a workload makes no further pass,\n"
+             "and none with more threads (default 5)"},
     {.name = "--threads",
      .kind = OPTION_TEXT,
      .value = "N,N",
@@ -213,6 +213,19 @@ static bool run_calls(race *self, runner *at, double *pass_ns, vram_error *error
     return true;
 }
 
+/* Its seconds are used up: its own, or before its first pass those of the same stack with fewer
+ * threads, which would take longer still with more. */
+static bool is_spent(const race *self, size_t index)
+{
+    const runner *at = &self->runners[index];
+    if (at->passes > 0)
+        return at->spent_s >= self->given->seconds;
+    const runner *before = at - 1;
+    return index > 1 && before->threads > 0 && before->threads < at->threads &&
+           (before->passes == 0 ||
+            before->spent_s / (double)before->passes >= self->given->seconds);
+}
+
 static bool run_passes(race *self, vram_error *error)
 {
     const uint64_t repetitions = self->given->repetitions;
@@ -221,7 +234,7 @@ static bool run_passes(race *self, vram_error *error)
             runner *at = &self->runners[i];
             progress_show(NULL,
                           ((double)pass + (double)i / (double)self->count) / (double)repetitions);
-            if (at->passes > 0 && at->spent_s >= self->given->seconds)
+            if (is_spent(self, i))
                 continue;
             if (!run_calls(self, at, &at->pass_ns[at->passes++], error))
                 return false;
@@ -358,7 +371,8 @@ static int bench_workload(const fields *given, const thread_counts *threads, con
     const bool done = measure(&self, &error);
     progress_end();
     for (size_t i = 0; done && i < self.count; i++)
-        add_row(&self, rows, workload, &self.runners[i]);
+        if (self.runners[i].passes > 0)
+            add_row(&self, rows, workload, &self.runners[i]);
     status = done ? EXIT_DONE : fail_with(&command_bench, "%s", error.text);
     race_close(&self);
     return status;

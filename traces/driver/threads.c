@@ -202,8 +202,9 @@ static bool deal_out(const vram_calls *calls, member *members, uint32_t threads,
 static bool check_team(const vram_backend *backend, uint32_t threads, vram_error *error)
 {
     if (!backend->ops->concurrent)
-        return vram_fail(error, "%s is not for several threads: put the layer `locked` on it",
-                         backend->spec);
+        return vram_fail(
+            error, "%s is not for several threads: make `locked` or `magazine` its last layer",
+            backend->spec);
     return (threads >= 1 && threads <= VRAM_THREADS_MAX) ||
            vram_fail(error, "%u threads: 1 to %d are allowed", threads, VRAM_THREADS_MAX);
 }

@@ -262,8 +262,9 @@ static bool choose_device(const vram_source *source, pytorch *state, vram_error 
         return vram_fail(error, "%s: has %zu device%s; --device %u is not one of them",
                          source->path, snapshot->device_count,
                          snapshot->device_count == 1 ? "" : "s", device);
-    state->events = snapshot->events + snapshot->devices[device].first_event;
     state->event_count = snapshot->devices[device].event_count;
+    if (state->event_count > 0)
+        state->events = snapshot->events + snapshot->devices[device].first_event;
     return true;
 }
 

@@ -46,7 +46,8 @@ static bool take_segments(owned *self, const build_value *list)
     if (!run_of(self, list, BUILD_SEGMENT, "\"segments\" is not a list of segments", &first,
                 &self->seen.segment_count))
         return false;
-    self->seen.segments = self->build.segments + first;
+    if (self->seen.segment_count > 0)
+        self->seen.segments = self->build.segments + first;
     return true;
 }
 

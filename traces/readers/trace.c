@@ -36,7 +36,7 @@ struct vram_trace {
 
 /* ---- finding the format ---- */
 
-static const vram_format *format_of(const char *head, size_t head_bytes)
+static const vram_format *surest_format(const char *head, size_t head_bytes)
 {
     const vram_format *best = NULL;
     int surest = 0;
@@ -48,6 +48,28 @@ static const vram_format *format_of(const char *head, size_t head_bytes)
         }
     }
     return best;
+}
+
+static const vram_format *format_named(const char *name)
+{
+    for (size_t i = 0; vram_formats[i] != NULL; i++)
+        if (strcmp(vram_formats[i]->name, name) == 0)
+            return vram_formats[i];
+    return NULL;
+}
+
+static bool choose_format(vram_trace *trace, const char *head, size_t head_bytes, vram_error *error)
+{
+    const char *name = trace->options.format;
+    trace->format = name != NULL ? format_named(name) : surest_format(head, head_bytes);
+    if (trace->format != NULL)
+        return true;
+    if (name != NULL)
+        return vram_fail(error, "no format is called \"%s\"; `vramlab list` names them", name);
+    return vram_fail(error,
+                     "%s: begins like none of the formats that vramlab reads (`vramlab list` names "
+                     "them)",
+                     trace->path);
 }
 
 /* The workload whose name starts the spec. */
@@ -85,14 +107,8 @@ static bool find_file(vram_trace *trace, vram_error *error)
     const size_t visible = (size_t)(input->end - input->at);
     if (visible == 0)
         return vram_fail(error, "%s: is empty", trace->path);
-    trace->format =
-        format_of(input->at, visible < VRAM_PROBE_BYTES ? visible : (size_t)VRAM_PROBE_BYTES);
-    if (trace->format == NULL)
-        return vram_fail(error,
-                         "%s: begins like none of the formats that vramlab reads (`vramlab list` "
-                         "names them)",
-                         trace->path);
-    return true;
+    return choose_format(trace, input->at,
+                         visible < VRAM_PROBE_BYTES ? visible : (size_t)VRAM_PROBE_BYTES, error);
 }
 
 static bool find_format(vram_trace *trace, vram_error *error)

@@ -86,16 +86,17 @@ typedef struct vram_trace_info {
     uint64_t unit_bytes; /* natural granularity and default alignment, a power of two: PyTorch 512,
                             CUDA 256, malloc 16, planners 1 */
     uint64_t slots;      /* event.slot is below this, for what was read so far */
-    uint32_t streams, tags, stacks;     /* how many of each, for what was read so far */
-    bool has_clock;     /* time_ns is time; otherwise it is the event's number */
+    uint32_t streams, tags, stacks; /* how many of each, for what was read so far */
+    bool has_clock;                 /* time_ns is time; otherwise it is the event's number */
     uint64_t origin_ns; /* what the file's clock said at the first event, once it was read */
     uint64_t anomalies[VRAM_ANOMALIES]; /* so far */
     vram_recorded recorded;
 } vram_trace_info;
 
 typedef struct vram_trace_options {
-    uint32_t device;        /* PyTorch: which device's history */
-    bool strict;            /* anomalies are errors */
+    uint32_t device;    /* PyTorch: which device's history */
+    bool strict;        /* anomalies are errors */
+    const char *format; /* read the file as this format, whatever it looks like; NULL: by content */
     uint64_t inflate_limit; /* most bytes a gzip file may unfold to; 0: 64 GiB or 1100 times the
                                file, whichever is less */
     void (*progress)(void *context, double share); /* 0 .. 1, now and then; may be NULL */

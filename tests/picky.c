@@ -96,7 +96,6 @@ static void picky_stats(const vram_backend *backend, vram_stats *out)
     *out = ((const picky *)backend)->stats;
 }
 
-const vram_ops vram_plugin;
 const vram_ops vram_plugin = {
     .abi = VRAM_ABI,
     .name = "picky",

@@ -288,6 +288,10 @@ struct vram_ops {
     void (*hook)(vram_backend *self, const vram_stream_hooks *hooks);
 };
 
+/* What a plug-in defines; vramlab defines none. See registry.h for how it is named, and
+ * allocators/README.md for how it is written. */
+extern const vram_ops vram_plugin;
+
 /* ------------------------------------------------------------------------------------------------
  * calls --------- */
 

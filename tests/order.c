@@ -148,12 +148,14 @@ Test(order, reuse_is_early_exactly_when_no_path_leads_from_the_last_use_to_the_n
 
 /* ---- through the driver ---- */
 
-static vram_replay_result replay_on(vram_backend *backend, vram_trace *trace, bool at_retire)
+static vram_replay_result replay_on(vram_backend *backend, vram_trace *trace, bool verify)
 {
     vram_replay_result result;
     vram_error error = {0};
-    const vram_replay_options options = {
-        .streams = true, .free_at_retire = at_retire, .look_at_event = UINT64_MAX};
+    const vram_replay_options options = {.on_failure = VRAM_SKIP_FAILURES,
+                                         .streams = true,
+                                         .verify = verify,
+                                         .look_at_event = UINT64_MAX};
     cr_assert(vram_replay(trace, backend, &options, &result, &error), "%s", error.text);
     return result;
 }
@@ -400,4 +402,51 @@ Test(order, a_wrong_stream_layer_is_caught_and_a_sound_one_is_not)
         }
         vram_trace_close(trace);
     }
+}
+
+/* The layer `stream`, with room for everything and with so little that it must wait for streams. */
+Test(order, the_stream_layer_gives_nothing_early_whatever_its_switches_and_however_tight)
+{
+    static const char *const specs[] = {
+        "list+stream",
+        "tlsf+stream:follow=off",
+        "list+stream:internal=off",
+        "buddy:min=1+stream:follow=off,internal=off",
+        "tlsf+reserve:share=10%+stream",
+        "list+stream+locked",
+    };
+    static const uint64_t arenas[] = {1 << 20, 12 << 10, 8 << 10};
+    uint64_t random = seed;
+    vram_trace *trace = hand_trace(random_work(&random));
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+        for (size_t j = 0; j < sizeof arenas / sizeof arenas[0]; j++) {
+            vram_backend *backend = make(specs[i], arenas[j]);
+            const vram_replay_result result = replay_on(backend, trace, true);
+            cr_assert(zero(u64, result.early_reuses), "%s in %llu: event %llu", specs[i],
+                      (unsigned long long)arenas[j],
+                      (unsigned long long)result.first_early_reuse.event);
+            cr_assert(gt(u64, result.served, 100), "%s", specs[i]);
+            vram_destroy(backend);
+        }
+    vram_trace_close(trace);
+}
+
+Test(order, on_the_recording_of_three_streams_the_layer_and_pytorchs_rules_give_nothing_early)
+{
+    static const struct {
+        const char *spec;
+        bool safe;
+    } cases[] = {{"tlsf", false}, {"tlsf+stream", true}, {"list+stream", true}, {"caching", true}};
+    vram_trace *trace = NULL;
+    vram_error error = {0};
+    cr_assert(vram_trace_open("traces/data/multi_stream.pickle.gz", NULL, &trace, &error), "%s",
+              error.text);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        vram_backend *backend = make(cases[i].spec, 470 << 20);
+        const vram_replay_result result = replay_on(backend, trace, false);
+        cr_assert(result.completed, "%s", cases[i].spec);
+        cr_assert(eq(int, result.early_reuses == 0, cases[i].safe), "%s", cases[i].spec);
+        vram_destroy(backend);
+    }
+    vram_trace_close(trace);
 }

@@ -325,6 +325,34 @@ Test(driver, verification_names_every_lie_with_its_event_and_the_backend)
         }
 }
 
+Test(driver, a_finding_at_the_event_of_the_first_failure_is_not_lost)
+{
+    vram_trace *trace = hand_trace(too_much);
+    vram_backend *crooked = crooked_over(backend_of("naive", 1000, 1), LIE_STATS, 2, NULL);
+    vram_replay_result result;
+    vram_error error = {0};
+    const vram_replay_options options = {.verify = true, NO_LOOK};
+    cr_assert(not(vram_replay(trace, crooked, &options, &result, &error)));
+    cr_assert(strstr(error.text, "event 1 on crooked") != NULL, "%s", error.text);
+    vram_destroy(crooked);
+    vram_trace_close(trace);
+}
+
+Test(driver, whatever_the_distance_of_the_checks_the_end_is_checked)
+{
+    for (uint64_t every = 1; every < 20; every++) {
+        vram_trace *trace = hand_trace(honest_work);
+        vram_backend *crooked = crooked_over(backend_of("naive", 4096, 64), LIE_CHECK, 6, NULL);
+        vram_replay_result result;
+        vram_error error = {0};
+        const vram_replay_options options = {.verify = true, .check_every = every, NO_LOOK};
+        cr_assert(not(vram_replay(trace, crooked, &options, &result, &error)), "every %d",
+                  (int)every);
+        vram_destroy(crooked);
+        vram_trace_close(trace);
+    }
+}
+
 /* Recording alone, without verification, accounts for every byte too. */
 Test(driver, a_recorded_replay_fails_when_the_bytes_do_not_add_up)
 {

@@ -97,7 +97,7 @@ static bool make_moves(vram_run *self, const vram_event *event, const vram_move 
     size_t owner_count;
     owner *const owners = collect_owners(self, &owner_count);
     if (owners == NULL)
-        return vram_run_fail(self, "the host is out of memory for a compaction");
+        return vram_run_no_memory(self, "a compaction");
     bool sound = true;
     for (size_t index = 0; sound && index < count; index++) {
         const owner key = {.handle = moves[index].handle};
@@ -118,7 +118,7 @@ bool vram_compact(vram_run *self, const vram_event *event)
     self->result->compactions++;
     /* Bytes are copied only when the device stands still. */
     if (self->order != NULL && !vram_order_sync(self->order, self->event, VRAM_ALL_STREAMS))
-        return vram_run_fail(self, "the host is out of memory for the order of streams");
+        return vram_run_no_memory(self, "the order of streams");
     for (;;) {
         vram_move moves[PLAN_MOVES];
         const uint64_t moved_before_bytes = self->result->moved_bytes;

@@ -8,7 +8,7 @@
 
 static bool out_of_memory(vram_run *self)
 {
-    return vram_run_fail(self, "the host is out of memory for the timeline");
+    return vram_run_no_memory(self, "the timeline");
 }
 
 static const char *without_folders(const char *path)

@@ -28,6 +28,7 @@ bool vram_run_fail(vram_run *self, const char *format, ...)
     return vram_fail(self->error, "%s, event %" PRIu64 " on %s: %s", self->info->path, self->event,
                      self->backend->spec, message);
 }
+
 /* ---- between the events ---- */
 
 /* The next events, at most `most`: out of the held ones, else read into `buffer`. */
@@ -142,18 +143,18 @@ static bool begin(vram_run *self)
         self->alloc_ns = calloc(1, sizeof *self->alloc_ns);
         self->release_ns = calloc(1, sizeof *self->release_ns);
         if (self->alloc_ns == NULL || self->release_ns == NULL)
-            return vram_run_fail(self, "the host is out of memory for latencies");
+            return vram_run_no_memory(self, "latencies");
         self->clock_cost_ns = vram_clock_cost_ns();
     }
     if (options->verify) {
         self->model = vram_model_create(self->backend->arena_bytes, self->backend->address_bytes);
         if (self->model == NULL)
-            return vram_run_fail(self, "the host is out of memory for the model");
+            return vram_run_no_memory(self, "the model");
     }
     if (options->streams) {
         self->order = vram_order_create();
         if (self->order == NULL)
-            return vram_run_fail(self, "the host is out of memory for the order of streams");
+            return vram_run_no_memory(self, "the order of streams");
         self->result->streams_checked = true;
     }
     self->record = options->record;
@@ -201,9 +202,10 @@ static bool run_through(vram_run *self)
     const bool replayed = replay_events(self);
     set_hooks(self, &(vram_stream_hooks){0}); /* they end with this run */
     if (self->order_broke)
-        return vram_run_fail(self, "the host is out of memory for the order of streams");
+        return vram_run_no_memory(self, "the order of streams");
     const bool recorded = self->record == NULL || vram_record_finish(self);
-    return replayed && recorded && (self->model == NULL || vram_verify_contents(self));
+    return replayed && recorded &&
+           (self->model == NULL || (vram_verify_state(self) && vram_verify_contents(self)));
 }
 
 bool vram_replay(vram_trace *trace, vram_backend *backend, const vram_replay_options *options,

@@ -59,6 +59,12 @@ static inline uint64_t vram_alignment_of(const vram_run *self, uint8_t align_log
 /* An error of the replay: puts trace, event and backend before the message. Returns false. */
 __attribute__((format(printf, 2, 3))) bool vram_run_fail(vram_run *self, const char *format, ...);
 
+/* The host could not give memory for `what`. Returns false. */
+static inline bool vram_run_no_memory(vram_run *self, const char *what)
+{
+    return vram_run_fail(self, "the host is out of memory for %s", what);
+}
+
 /* ---- step.c ---- */
 
 /* Makes of one event what it asks for. True to go on with the next one; else `stopped`, or an
@@ -89,7 +95,7 @@ bool vram_verify_copy(vram_run *self, const vram_slot *from, const vram_slot *to
 /* The block of `from` was moved, with its contents, and lives at to_bytes. */
 bool vram_verify_move(vram_run *self, const vram_slot *from, const vram_slot *to,
                       uint64_t to_bytes);
-bool vram_verify_event(vram_run *self);    /* the backend's own check, its walk against the model */
+bool vram_verify_state(vram_run *self);    /* the backend's own check, its walk against the model */
 bool vram_verify_contents(vram_run *self); /* of all that lives */
 
 /* ---- compact.c ---- */

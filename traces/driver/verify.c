@@ -76,11 +76,8 @@ bool vram_verify_move(vram_run *self, const vram_slot *from, const vram_slot *to
     return holds_pattern(self, &to->block, to->size_bytes, to->number);
 }
 
-bool vram_verify_event(vram_run *self)
+bool vram_verify_state(vram_run *self)
 {
-    const uint64_t every = self->options->check_every == 0 ? 1 : self->options->check_every;
-    if (self->event % every != 0)
-        return true;
     vram_fault fault = {0};
     if (!vram_check(self->backend, &fault))
         return vram_run_fail(self, "its own check finds \"%s\" broken at %" PRIu64, fault.invariant,

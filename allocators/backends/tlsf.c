@@ -18,9 +18,10 @@
  * I6  the lists hold exactly the free spans, each in the bin of its size.
  * I7  the bits of core/size_bins.h are set for the bins whose list is not empty.
  *
- * alloc, release, resize: O(1). A request may be refused although a span of its own bin would hold
- * it, when that stands behind the first LOOK_LAST of its list: such a refusal is "class full".
- * check: O(spans). Host memory: 32 bytes a span, and a sixteenth to grow. Masmano et al. 2004.
+ * alloc, release, resize: O(1), the growth of the table (core/spans) averaged. A request may be
+ * refused although a span of its own bin would hold it, when that stands behind the first LOOK_LAST
+ * of its list: such a refusal is "class full". check: O(spans). Host memory: 32 bytes a span, and a
+ * sixteenth to grow. Masmano et al. 2004.
  */
 #include "core/size_bins.h"
 #include "core/span_moves.h"
@@ -110,7 +111,7 @@ static bool tlsf_create(const vram_config *config, vram_backend **out, vram_erro
     uint64_t unit_bytes = 0;
     if (!vram_unit_of(config, &config->values[TLSF_UNIT], &unit_bytes, error))
         return false;
-    /* A request of up to the arena's size is looked up rounded to whole units, which may exceed it. */
+    /* A request for all of the arena is looked up in whole units, which may exceed it. */
     const uint32_t bin_count = size_bin_of(vram_round_up(config->arena_bytes, unit_bytes)) + 1;
     tlsf *self = calloc(1, sizeof *self + bin_count * sizeof self->heads[0]);
     if (self == NULL)

@@ -12,13 +12,13 @@ static span *at(const span_order *self, uint32_t number)
 
 bool span_order_reserve(span_order *self)
 {
-    if (!self->knows_largest || self->largest_capacity >= self->spans->capacity)
+    if (!self->knows_largest || self->largest_capacity >= self->spans->room)
         return true;
-    uint32_t *grown = realloc(self->largest, self->spans->capacity * sizeof *grown);
+    uint32_t *grown = realloc(self->largest, self->spans->room * sizeof *grown);
     if (grown == NULL)
         return false;
     self->largest = grown;
-    self->largest_capacity = self->spans->capacity;
+    self->largest_capacity = self->spans->room;
     return true;
 }
 

@@ -48,7 +48,8 @@ _Static_assert(sizeof(span) == 32, "two spans a cache line");
 typedef struct spans {
     span *at;
     uint64_t granted_bytes;
-    uint32_t capacity;     /* records in `at`, number 0 included */
+    uint32_t room;         /* records that `at` has memory for */
+    uint32_t capacity;     /* numbers that have been made ready, 0 included */
     uint32_t unused;       /* head of the list of unused numbers */
     uint32_t unused_count; /* its length */
     uint32_t generation;   /* of the block handed out last */

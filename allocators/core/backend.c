@@ -56,14 +56,15 @@ vram_failure vram_explain(const vram_backend *self, vram_request request)
     if (request.align_bytes == 0)
         request.align_bytes = self->unit_bytes;
     self->ops->walk(self, note_largest, &failure.largest_free_bytes);
-    if (request.size_bytes > self->arena_bytes)
-        failure.reason = VRAM_REASON_OVERSIZE;
-    else if (request.size_bytes > failure.free_bytes)
-        failure.reason = VRAM_REASON_BYTES;
-    else
-        failure.reason = VRAM_REASON_FRAGMENTED;
-    if (failure.reason != VRAM_REASON_OVERSIZE && self->ops->explain != NULL)
+    const bool oversize = request.size_bytes > self->arena_bytes;
+    if (oversize) /* the numbers are those of any request */
+        request.size_bytes = self->arena_bytes;
+    failure.reason =
+        request.size_bytes > failure.free_bytes ? VRAM_REASON_BYTES : VRAM_REASON_FRAGMENTED;
+    if (self->ops->explain != NULL)
         self->ops->explain(self, &request, &failure);
+    if (oversize)
+        failure.reason = VRAM_REASON_OVERSIZE;
     return failure;
 }
 

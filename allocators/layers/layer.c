@@ -57,7 +57,10 @@ void vram_layer_stats(const vram_backend *self, vram_stats *out)
 void vram_layer_explain(const vram_backend *self, const vram_request *request,
                         vram_failure *failure)
 {
-    failure->reason = vram_explain(inner_of(self), *request).reason;
+    const vram_failure inner = vram_explain(inner_of(self), *request);
+    if (inner.reason != VRAM_REASON_BYTES) /* else more may be free in the layer than inside it */
+        failure->reason = inner.reason;
+    failure->largest_free_bytes = inner.largest_free_bytes;
 }
 
 vram_result vram_layer_resize(vram_backend *self, vram_block *block, uint64_t size_bytes)

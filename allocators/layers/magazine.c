@@ -140,10 +140,12 @@ static bool reserve_record(magazines *self)
     if (!vram_offset_map_reserve(&self->by_offset))
         return false;
     const uint32_t chunk = self->made / CHUNK_RECORDS;
-    if (self->unused != NO_RECORD || self->made % CHUNK_RECORDS != 0)
+    if (self->unused != NO_RECORD)
         return true;
     if (chunk == CHUNKS_MOST)
         return false;
+    if (self->chunks[chunk] != NULL) /* made for a request that was then refused, or not full */
+        return true;
     self->chunks[chunk] = calloc(CHUNK_RECORDS, sizeof(record));
     return self->chunks[chunk] != NULL;
 }
@@ -181,28 +183,35 @@ static uint32_t claim(magazines *self, vram_block block)
         return NO_RECORD;
     record *it = record_at(self, number);
     uint64_t expected = (block.handle & ~(uint64_t)UINT32_MAX) | 1;
-    return atomic_compare_exchange_strong(&it->word, &expected, expected - 1) ? number : NO_RECORD;
+    if (!atomic_compare_exchange_strong(&it->word, &expected, expected - 1))
+        return NO_RECORD;
+    if (it->inner.offset_bytes == block.offset_bytes)
+        return number;
+    atomic_store(&it->word, expected); /* another backend's block, by chance of this handle */
+    return NO_RECORD;
 }
 
 /* ---- the inner backend, under the central lock ---- */
 
-static void give_back(magazines *self, uint32_t number)
+/* False when the inner backend has no host memory for it; nothing has changed then. */
+static bool give_back(magazines *self, uint32_t number)
 {
     record *it = record_at(self, number);
+    if (vram_release(self->layer.inner, it->inner) != VRAM_OK)
+        return false;
     vram_offset_map_remove(&self->by_offset, it->inner.offset_bytes);
-    vram_release(self->layer.inner, it->inner);
     it->kept = false;
     it->next = self->unused;
     self->unused = number;
+    return true;
 }
 
 static void empty_magazine(magazines *self, magazine *of, uint32_t keep)
 {
-    while (of->count > keep) {
-        const uint32_t number = of->records[--of->count];
+    while (of->count > keep && give_back(self, of->records[of->count - 1])) {
+        const record *it = record_at(self, of->records[--of->count]);
         atomic_fetch_sub(&self->kept, 1);
-        atomic_fetch_sub(&self->kept_bytes, record_at(self, number)->inner.granted_bytes);
-        give_back(self, number);
+        atomic_fetch_sub(&self->kept_bytes, it->inner.granted_bytes);
     }
     if (of->count == 0)
         of->size_bytes = 0;
@@ -349,6 +358,14 @@ static vram_result magazine_alloc(vram_backend *backend, const vram_request *req
     return result;
 }
 
+static bool give_back_now(magazines *self, uint32_t number)
+{
+    pthread_mutex_lock(&self->central);
+    const bool given = give_back(self, number);
+    pthread_mutex_unlock(&self->central);
+    return given;
+}
+
 static vram_result magazine_release(vram_backend *backend, vram_block block)
 {
     magazines *self = (magazines *)backend;
@@ -356,18 +373,26 @@ static vram_result magazine_release(vram_backend *backend, vram_block block)
     if (number == NO_RECORD)
         return VRAM_STALE_BLOCK;
     const uint64_t granted_bytes = record_at(self, number)->inner.granted_bytes;
-    const bool kept = keep(self, number);
+    if (!keep(self, number) && !give_back_now(self, number)) {
+        atomic_store(&record_at(self, number)->word, (block.handle & ~(uint64_t)UINT32_MAX) | 1);
+        return VRAM_NO_METADATA;
+    }
     atomic_fetch_sub(&self->live_bytes, granted_bytes);
-    const bool last = atomic_fetch_sub(&self->live, 1) == 1;
-    if (kept && !last)
+    if (atomic_fetch_sub(&self->live, 1) > 1)
         return VRAM_OK;
     pthread_mutex_lock(&self->central);
-    if (!kept)
-        give_back(self, number);
-    if (last && atomic_load(&self->live) == 0)
+    if (atomic_load(&self->live) == 0)
         empty_all(self);
     pthread_mutex_unlock(&self->central);
     return VRAM_OK;
+}
+
+static void magazine_sync(vram_backend *backend, uint32_t stream)
+{
+    magazines *self = (magazines *)backend;
+    pthread_mutex_lock(&self->central);
+    vram_layer_sync(backend, stream);
+    pthread_mutex_unlock(&self->central);
 }
 
 static uint64_t magazine_trim(vram_backend *backend)
@@ -554,4 +579,5 @@ const vram_ops vram_magazine_ops = {
     .explain = magazine_explain,
     .maintain = magazine_maintain,
     .trim = magazine_trim,
+    .sync = magazine_sync,
 };

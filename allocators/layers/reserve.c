@@ -183,6 +183,18 @@ static void reserve_stats(const vram_backend *backend, vram_stats *out)
     out->bookkeeping_bytes += kept.bookkeeping_bytes;
 }
 
+static void reserve_explain(const vram_backend *backend, const vram_request *request,
+                            vram_failure *failure)
+{
+    const reserve *self = (const reserve *)backend;
+    vram_layer_explain(backend, request, failure);
+    if (self->kept == NULL || (self->base_bytes & (request->align_bytes - 1)) != 0)
+        return;
+    const uint64_t kept_bytes = vram_explain(self->kept, *request).largest_free_bytes;
+    if (kept_bytes > failure->largest_free_bytes)
+        failure->largest_free_bytes = kept_bytes;
+}
+
 const vram_ops vram_reserve_ops = {
     .abi = VRAM_ABI,
     .layer = true,
@@ -197,7 +209,7 @@ const vram_ops vram_reserve_ops = {
     .walk = reserve_walk,
     .check = reserve_check,
     .stats = reserve_stats,
-    .explain = vram_layer_explain,
+    .explain = reserve_explain,
     .resize = reserve_resize,
     .maintain = vram_layer_maintain,
     .plan_moves = vram_layer_plan_moves,

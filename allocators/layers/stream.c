@@ -51,7 +51,8 @@ typedef struct record {
     uint32_t generation;
     uint32_t users;         /* first of its users */
     uint32_t before, after; /* in its list; unused ones are chained by `after` */
-    record_state state;
+    uint8_t state;          /* record_state */
+    uint8_t align_log2;     /* of the request that it serves now */
 } record;
 
 typedef struct stream {
@@ -171,16 +172,17 @@ static void note_seen(stream *self, uint32_t lane)
     self->seen[lane] = true;
 }
 
-static vram_block publish(stream *self, uint32_t number, uint32_t lane)
+static vram_block publish(stream *self, uint32_t number, const vram_request *request)
 {
     record *it = &self->records[number];
     if (++self->generation == 0) /* a generation is never 0 */
         self->generation = 1;
     it->generation = self->generation;
     it->state = RECORD_LIVE;
+    it->align_log2 = (uint8_t)__builtin_ctzll(request->align_bytes);
     it->users = NONE;
-    add_user(self, it, lane);
-    note_seen(self, lane);
+    add_user(self, it, request->stream);
+    note_seen(self, request->stream);
     self->live++;
     return (vram_block){.offset_bytes = it->inner.offset_bytes,
                         .granted_bytes = it->inner.granted_bytes,
@@ -248,17 +250,19 @@ static bool is_over(const stream *self, const record *it)
     return true;
 }
 
-/* Gives a pending block back to the inner backend, over or not. */
+/* Gives a pending block back to the inner backend, over or not. When that has no host memory for
+ * it, the block stays pending. */
 static void give_back(stream *self, uint32_t number)
 {
     record *it = &self->records[number];
+    if (vram_release(self->layer.inner, it->inner) != VRAM_OK)
+        return;
     unlink_pending(self, number);
     for (uint32_t user = it->users; user != NONE; user = self->users[user].next)
         if (self->floor[self->users[user].stream] < self->users[user].mark)
             self->floor[self->users[user].stream] = self->users[user].mark;
     drop_users(self, it);
     vram_offset_map_remove(&self->by_offset, it->inner.offset_bytes);
-    vram_release(self->layer.inner, it->inner);
     it->state = RECORD_UNUSED;
     it->after = self->unused_record;
     self->unused_record = number;
@@ -357,7 +361,7 @@ static vram_result stream_alloc(vram_backend *backend, const vram_request *reque
     if (number != NONE) {
         unlink_pending(self, number);
         drop_users(self, &self->records[number]);
-        *out = publish(self, number, request->stream);
+        *out = publish(self, number, request);
         return VRAM_OK;
     }
     vram_block inner;
@@ -371,7 +375,7 @@ static vram_result stream_alloc(vram_backend *backend, const vram_request *reque
         self->unused_record = self->records[number].after;
     self->records[number] = (record){.inner = inner, .size_bytes = size_bytes};
     vram_offset_map_put(&self->by_offset, inner.offset_bytes, number);
-    *out = publish(self, number, request->stream);
+    *out = publish(self, number, request);
     return VRAM_OK;
 }
 
@@ -470,9 +474,12 @@ static size_t stream_plan_moves(const vram_backend *backend, uint64_t budget_byt
     const size_t planned = vram_layer_plan_moves(backend, budget_bytes, moves, max_moves);
     for (size_t i = 0; i < planned; i++) {
         const uint32_t number = vram_offset_map_find(&self->by_offset, moves[i].from_bytes);
-        if (number == VRAM_OFFSET_MAP_NONE || self->records[number].state != RECORD_LIVE)
+        const record *it = number != VRAM_OFFSET_MAP_NONE ? &self->records[number] : NULL;
+        const uint64_t align_bytes = it != NULL ? UINT64_C(1) << it->align_log2 : 1;
+        /* The inner backend knows the alignment of the request that first had these bytes. */
+        if (it == NULL || it->state != RECORD_LIVE || (moves[i].to_bytes & (align_bytes - 1)) != 0)
             return i; /* a later move may rely on this one */
-        moves[i].handle = (uint64_t)self->records[number].generation << 32 | number;
+        moves[i].handle = (uint64_t)it->generation << 32 | number;
     }
     return planned;
 }

@@ -230,10 +230,15 @@ Test(situations_rmm, the_same_on_several_streams_with_and_without_waits)
 
 enum { THREADS = 4 };
 
+typedef struct share {
+    suite *self;
+    uint64_t seed;
+} share;
+
 static void *mix_on_a_thread(void *context)
 {
-    suite *self = context;
-    uint64_t random = SEED + (uint64_t)(uintptr_t)&random; /* any order of threads must do */
+    suite *self = ((share *)context)->self;
+    uint64_t random = ((share *)context)->seed;
     for (int round = 0; round < 40; round++) {
         vram_block blocks[20];
         for (int i = 0; i < 20; i++)
@@ -253,8 +258,11 @@ Test(situations_rmm, threads_share_one_backend_under_a_lock)
     for (size_t l = 0; l < sizeof layers / sizeof layers[0]; l++)
         for (size_t n = 0; begin_nth(n, layers[l], 4 * GIB, MIB, &self); n++) {
             pthread_t threads[THREADS];
-            for (int t = 0; t < THREADS; t++)
-                cr_assert_eq(pthread_create(&threads[t], NULL, mix_on_a_thread, &self), 0);
+            share shares[THREADS];
+            for (int t = 0; t < THREADS; t++) {
+                shares[t] = (share){.self = &self, .seed = SEED + (uint64_t)t};
+                cr_assert_eq(pthread_create(&threads[t], NULL, mix_on_a_thread, &shares[t]), 0);
+            }
             for (int t = 0; t < THREADS; t++)
                 pthread_join(threads[t], NULL);
             finish(&self);

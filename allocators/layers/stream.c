@@ -27,55 +27,11 @@
  * alloc, release: O(1) and the inner backend's; O(records) when that has no space. Host memory: 96
  * bytes a block, 16 for each further stream that uses it.
  */
-#include "core/offset_map.h"
-#include "layers/lanes.h"
-#include "layers/layer.h"
+#include "layers/stream.h"
 
 #include <stdlib.h>
 
-#define NONE UINT32_MAX
 enum { LOOK_AT_MOST = 16 }; /* pending blocks of one size that a request looks at */
-
-typedef enum record_state { RECORD_UNUSED, RECORD_LIVE, RECORD_PENDING } record_state;
-
-/* A stream that uses a block, and until where. */
-typedef struct block_user {
-    uint64_t mark; /* 0 while the block is live */
-    uint32_t stream;
-    uint32_t next; /* of the same block; unused ones are chained too */
-} block_user;
-
-typedef struct record {
-    vram_block inner;
-    uint64_t size_bytes; /* what was asked for, in units: the key of the pending lists */
-    uint32_t generation;
-    uint32_t users;         /* first of its users */
-    uint32_t before, after; /* in its list; unused ones are chained by `after` */
-    uint8_t state;          /* record_state */
-    uint8_t align_log2;     /* of the request that it serves now */
-} record;
-
-typedef struct stream {
-    vram_layer layer;
-    lanes lanes;
-    bool seen[LANES_MOST]; /* streams that have had a block */
-    uint32_t seen_count;
-    uint64_t
-        floor[LANES_MOST]; /* marks that memory of the inner backend may still be waiting for */
-    bool follow, opportunistic, internal;
-    vram_stream_hooks hooks;
-    vram_offset_map by_offset; /* of inner blocks, to records */
-    vram_offset_map by_size;   /* to the first pending record of the size */
-    record *records;
-    size_t record_capacity;
-    uint32_t records_made, unused_record;
-    block_user *users;
-    size_t user_capacity;
-    uint32_t users_made, unused_user;
-    uint32_t generation;
-    uint64_t live, pending, pending_bytes;
-    uint64_t waits;
-} stream;
 
 enum { STREAM_FOLLOW, STREAM_OPPORTUNISTIC, STREAM_INTERNAL };
 static const vram_option stream_options[] = {
@@ -103,7 +59,7 @@ static bool stream_create(const vram_config *config, vram_backend **out, vram_er
     self->follow = config->values[STREAM_FOLLOW].number != 0;
     self->opportunistic = config->values[STREAM_OPPORTUNISTIC].number != 0;
     self->internal = config->values[STREAM_INTERNAL].number != 0;
-    self->unused_record = self->unused_user = NONE;
+    self->unused_record = self->unused_user = STREAM_NONE;
     *out = &self->layer.head;
     return true;
 }
@@ -123,8 +79,9 @@ static void stream_destroy(vram_backend *backend)
 
 static bool reserve_user(stream *self)
 {
-    return self->unused_user != NONE || vram_reserve((void **)&self->users, &self->user_capacity,
-                                                     self->users_made + 1u, sizeof *self->users);
+    return self->unused_user != STREAM_NONE ||
+           vram_reserve((void **)&self->users, &self->user_capacity, self->users_made + 1u,
+                        sizeof *self->users);
 }
 
 /* Room for one more block with one user, so that nothing can fail once the inner backend has
@@ -132,7 +89,7 @@ static bool reserve_user(stream *self)
 static bool reserve_block(stream *self)
 {
     return vram_offset_map_reserve(&self->by_offset) && reserve_user(self) &&
-           (self->unused_record != NONE ||
+           (self->unused_record != STREAM_NONE ||
             vram_reserve((void **)&self->records, &self->record_capacity, self->records_made + 1u,
                          sizeof *self->records));
 }
@@ -140,7 +97,7 @@ static bool reserve_block(stream *self)
 static void add_user(stream *self, record *of, uint32_t lane)
 {
     uint32_t number = self->unused_user;
-    if (number == NONE)
+    if (number == STREAM_NONE)
         number = self->users_made++;
     else
         self->unused_user = self->users[number].next;
@@ -150,7 +107,7 @@ static void add_user(stream *self, record *of, uint32_t lane)
 
 static void drop_users(stream *self, record *of)
 {
-    while (of->users != NONE) {
+    while (of->users != STREAM_NONE) {
         const uint32_t number = of->users;
         of->users = self->users[number].next;
         self->users[number].next = self->unused_user;
@@ -160,7 +117,7 @@ static void drop_users(stream *self, record *of)
 
 static bool has_user(const stream *self, const record *of, uint32_t lane)
 {
-    for (uint32_t number = of->users; number != NONE; number = self->users[number].next)
+    for (uint32_t number = of->users; number != STREAM_NONE; number = self->users[number].next)
         if (self->users[number].stream == lane)
             return true;
     return false;
@@ -180,16 +137,16 @@ static vram_block publish(stream *self, uint32_t number, const vram_request *req
     it->generation = self->generation;
     it->state = RECORD_LIVE;
     it->align_log2 = (uint8_t)__builtin_ctzll(request->align_bytes);
-    it->users = NONE;
+    it->users = STREAM_NONE;
     add_user(self, it, request->stream);
     note_seen(self, request->stream);
     self->live++;
     return (vram_block){.offset_bytes = it->inner.offset_bytes,
                         .granted_bytes = it->inner.granted_bytes,
-                        .handle = (uint64_t)it->generation << 32 | number};
+                        .handle = stream_handle(self, number)};
 }
 
-/* The record of a live block, or NONE when the block is stale. */
+/* The record of a live block, or STREAM_NONE when the block is stale. */
 static uint32_t look_up(const stream *self, vram_block block)
 {
     const uint32_t number = (uint32_t)block.handle;
@@ -197,7 +154,7 @@ static uint32_t look_up(const stream *self, vram_block block)
                    self->records[number].generation == block.handle >> 32 &&
                    self->records[number].inner.offset_bytes == block.offset_bytes
                ? number
-               : NONE;
+               : STREAM_NONE;
 }
 
 /* ---- pending lists ---- */
@@ -205,9 +162,9 @@ static uint32_t look_up(const stream *self, vram_block block)
 static void link_pending(stream *self, uint32_t number)
 {
     record *it = &self->records[number];
-    it->before = NONE;
+    it->before = STREAM_NONE;
     it->after = vram_offset_map_find(&self->by_size, it->size_bytes);
-    if (it->after != NONE) {
+    if (it->after != STREAM_NONE) {
         self->records[it->after].before = number;
         vram_offset_map_remove(&self->by_size, it->size_bytes);
     }
@@ -220,13 +177,13 @@ static void link_pending(stream *self, uint32_t number)
 static void unlink_pending(stream *self, uint32_t number)
 {
     const record *it = &self->records[number];
-    if (it->after != NONE)
+    if (it->after != STREAM_NONE)
         self->records[it->after].before = it->before;
-    if (it->before != NONE) {
+    if (it->before != STREAM_NONE) {
         self->records[it->before].after = it->after;
     } else {
         vram_offset_map_remove(&self->by_size, it->size_bytes);
-        if (it->after != NONE)
+        if (it->after != STREAM_NONE)
             vram_offset_map_put(&self->by_size, it->size_bytes, it->after);
     }
     self->pending--;
@@ -235,7 +192,7 @@ static void unlink_pending(stream *self, uint32_t number)
 
 static bool is_safe_for(const stream *self, const record *it, uint32_t lane)
 {
-    for (uint32_t number = it->users; number != NONE; number = self->users[number].next)
+    for (uint32_t number = it->users; number != STREAM_NONE; number = self->users[number].next)
         if (!lanes_is_safe(&self->lanes, lane, self->users[number].stream, self->users[number].mark,
                            self->follow))
             return false;
@@ -244,7 +201,7 @@ static bool is_safe_for(const stream *self, const record *it, uint32_t lane)
 
 static bool is_over(const stream *self, const record *it)
 {
-    for (uint32_t number = it->users; number != NONE; number = self->users[number].next)
+    for (uint32_t number = it->users; number != STREAM_NONE; number = self->users[number].next)
         if (!lanes_is_over(&self->lanes, self->users[number].stream, self->users[number].mark))
             return false;
     return true;
@@ -258,7 +215,7 @@ static void give_back(stream *self, uint32_t number)
     if (vram_release(self->layer.inner, it->inner) != VRAM_OK)
         return;
     unlink_pending(self, number);
-    for (uint32_t user = it->users; user != NONE; user = self->users[user].next)
+    for (uint32_t user = it->users; user != STREAM_NONE; user = self->users[user].next)
         if (self->floor[self->users[user].stream] < self->users[user].mark)
             self->floor[self->users[user].stream] = self->users[user].mark;
     drop_users(self, it);
@@ -322,18 +279,18 @@ static void poll_streams(stream *self)
 
 /* ---- alloc ---- */
 
-/* A pending block of this size that the stream may have as it is, or NONE. */
+/* A pending block of this size that the stream may have as it is, or STREAM_NONE. */
 static uint32_t find_pending(const stream *self, const vram_request *request, uint64_t size_bytes)
 {
     uint32_t number = vram_offset_map_find(&self->by_size, size_bytes);
-    for (int looks = 0; number != NONE && looks < LOOK_AT_MOST; looks++) {
+    for (int looks = 0; number != STREAM_NONE && looks < LOOK_AT_MOST; looks++) {
         const record *it = &self->records[number];
         if ((it->inner.offset_bytes & (request->align_bytes - 1)) == 0 &&
             is_safe_for(self, it, request->stream))
             return number;
         number = it->after;
     }
-    return NONE;
+    return STREAM_NONE;
 }
 
 static vram_result ask_inner(stream *self, const vram_request *request, vram_block *inner)
@@ -358,7 +315,7 @@ static vram_result stream_alloc(vram_backend *backend, const vram_request *reque
     if (!lanes_reserve(&self->lanes, request->stream) || !reserve_block(self))
         return VRAM_NO_METADATA;
     uint32_t number = find_pending(self, request, size_bytes);
-    if (number != NONE) {
+    if (number != STREAM_NONE) {
         unlink_pending(self, number);
         drop_users(self, &self->records[number]);
         *out = publish(self, number, request);
@@ -369,7 +326,7 @@ static vram_result stream_alloc(vram_backend *backend, const vram_request *reque
     if (result != VRAM_OK)
         return result;
     number = self->unused_record;
-    if (number == NONE)
+    if (number == STREAM_NONE)
         number = self->records_made++;
     else
         self->unused_record = self->records[number].after;
@@ -385,12 +342,12 @@ static vram_result stream_release(vram_backend *backend, vram_block block)
 {
     stream *self = (stream *)backend;
     const uint32_t number = look_up(self, block);
-    if (number == NONE)
+    if (number == STREAM_NONE)
         return VRAM_STALE_BLOCK;
     if (!vram_offset_map_reserve(&self->by_size))
         return VRAM_NO_METADATA;
     record *it = &self->records[number];
-    for (uint32_t user = it->users; user != NONE; user = self->users[user].next)
+    for (uint32_t user = it->users; user != STREAM_NONE; user = self->users[user].next)
         self->users[user].mark = lanes_mark(&self->lanes, self->users[user].stream);
     link_pending(self, number);
     self->live--;
@@ -405,7 +362,7 @@ static vram_result stream_resize(vram_backend *backend, vram_block *block, uint6
 {
     stream *self = (stream *)backend;
     const uint32_t number = look_up(self, *block);
-    if (number == NONE)
+    if (number == STREAM_NONE)
         return VRAM_STALE_BLOCK;
     record *it = &self->records[number];
     const uint64_t before_bytes = it->inner.granted_bytes;
@@ -415,7 +372,7 @@ static vram_result stream_resize(vram_backend *backend, vram_block *block, uint6
     it->size_bytes = vram_round_up(size_bytes, self->layer.head.unit_bytes);
     block->granted_bytes = it->inner.granted_bytes;
     if (it->inner.granted_bytes > before_bytes) /* what was added may come from below the floor */
-        for (uint32_t user = it->users; user != NONE; user = self->users[user].next)
+        for (uint32_t user = it->users; user != STREAM_NONE; user = self->users[user].next)
             reach_floor(self, self->users[user].stream);
     return VRAM_OK;
 }
@@ -424,7 +381,7 @@ static vram_result stream_use(vram_backend *backend, vram_block block, uint32_t 
 {
     stream *self = (stream *)backend;
     const uint32_t number = look_up(self, block);
-    if (number == NONE)
+    if (number == STREAM_NONE)
         return VRAM_STALE_BLOCK;
     if (has_user(self, &self->records[number], lane))
         return VRAM_OK;
@@ -479,7 +436,7 @@ static size_t stream_plan_moves(const vram_backend *backend, uint64_t budget_byt
         /* The inner backend knows the alignment of the request that first had these bytes. */
         if (it == NULL || it->state != RECORD_LIVE || (moves[i].to_bytes & (align_bytes - 1)) != 0)
             return i; /* a later move may rely on this one */
-        moves[i].handle = (uint64_t)it->generation << 32 | number;
+        moves[i].handle = stream_handle(self, number);
     }
     return planned;
 }
@@ -490,7 +447,7 @@ static vram_result stream_commit_move(vram_backend *backend, const vram_move *mo
     stream *self = (stream *)backend;
     const uint32_t number =
         look_up(self, (vram_block){.offset_bytes = move->from_bytes, .handle = move->handle});
-    if (number == NONE)
+    if (number == STREAM_NONE)
         return VRAM_STALE_BLOCK;
     if (!vram_offset_map_reserve(&self->by_offset))
         return VRAM_NO_METADATA;
@@ -502,126 +459,12 @@ static vram_result stream_commit_move(vram_backend *backend, const vram_move *mo
         return result;
     vram_offset_map_remove(&self->by_offset, move->from_bytes);
     vram_offset_map_put(&self->by_offset, it->inner.offset_bytes, number);
-    for (uint32_t user = it->users; user != NONE; user = self->users[user].next)
+    for (uint32_t user = it->users; user != STREAM_NONE; user = self->users[user].next)
         reach_floor(self, self->users[user].stream);
     *block = (vram_block){.offset_bytes = it->inner.offset_bytes,
                           .granted_bytes = it->inner.granted_bytes,
                           .handle = move->handle};
     return VRAM_OK;
-}
-
-/* ---- walk, check, stats ---- */
-
-typedef struct stream_walk_state {
-    const stream *self;
-    vram_visit *visit;
-    void *context;
-} stream_walk_state;
-
-static void visit_inner(void *context, const vram_span *span)
-{
-    const stream_walk_state *walk = context;
-    vram_span own = *span;
-    if (own.kind == VRAM_SPAN_LIVE) {
-        const uint32_t number = vram_offset_map_find(&walk->self->by_offset, own.offset_bytes);
-        const record *it = &walk->self->records[number];
-        const bool is_live = it->state == RECORD_LIVE;
-        own.kind = is_live ? VRAM_SPAN_LIVE : VRAM_SPAN_PENDING;
-        own.handle = is_live ? (uint64_t)it->generation << 32 | number : 0;
-    }
-    walk->visit(walk->context, &own);
-}
-
-static void stream_walk(const vram_backend *backend, vram_visit *visit, void *context)
-{
-    stream_walk_state walk = {.self = (const stream *)backend, .visit = visit, .context = context};
-    vram_layer_walk(backend, visit_inner, &walk);
-}
-
-typedef struct stream_check_state {
-    const stream *self;
-    uint64_t live;
-    uint64_t wrong_at; /* UINT64_MAX: nothing wrong */
-} stream_check_state;
-
-static void check_inner_span(void *context, const vram_span *span)
-{
-    stream_check_state *check = context;
-    const stream *self = check->self;
-    if (span->kind != VRAM_SPAN_LIVE)
-        return;
-    const uint32_t number = vram_offset_map_find(&self->by_offset, span->offset_bytes);
-    check->live++;
-    if (number >= self->records_made || self->records[number].state == RECORD_UNUSED ||
-        self->records[number].inner.handle != span->handle)
-        check->wrong_at = span->offset_bytes;
-}
-
-/* I2: the record is where its state says. */
-static bool is_listed_rightly(const stream *self, uint32_t number)
-{
-    const record *it = &self->records[number];
-    if (it->state != RECORD_PENDING)
-        return true;
-    const bool is_first = vram_offset_map_find(&self->by_size, it->size_bytes) == number;
-    if (is_first != (it->before == NONE))
-        return false;
-    if (!is_first &&
-        (it->before >= self->records_made || self->records[it->before].after != number ||
-         self->records[it->before].state != RECORD_PENDING))
-        return false;
-    return it->after == NONE ||
-           (it->after < self->records_made && self->records[it->after].before == number);
-}
-
-static bool stream_check(const vram_backend *backend, vram_fault *fault)
-{
-    const stream *self = (const stream *)backend;
-    if (!vram_layer_check(backend, fault))
-        return false;
-    stream_check_state check = {.self = self, .wrong_at = UINT64_MAX};
-    vram_layer_walk(backend, check_inner_span, &check);
-    if (check.wrong_at != UINT64_MAX || check.live != self->by_offset.count ||
-        check.live != self->live + self->pending)
-        return vram_fault_at(fault, "I1 recorded", check.wrong_at);
-    uint64_t live = 0, pending = 0, pending_bytes = 0;
-    for (uint32_t number = 0; number < self->records_made; number++) {
-        const record *it = &self->records[number];
-        if (!is_listed_rightly(self, number))
-            return vram_fault_at(fault, "I2 listed", it->inner.offset_bytes);
-        live += it->state == RECORD_LIVE;
-        pending += it->state == RECORD_PENDING;
-        pending_bytes += it->state == RECORD_PENDING ? it->inner.granted_bytes : 0;
-    }
-    if (live != self->live || pending != self->pending || pending_bytes != self->pending_bytes)
-        return vram_fault_at(fault, "I3 counted", 0);
-    return true;
-}
-
-static void stream_stats(const vram_backend *backend, vram_stats *out)
-{
-    const stream *self = (const stream *)backend;
-    vram_layer_stats(backend, out);
-    out->granted_bytes -= self->pending_bytes;
-    out->pending_bytes += self->pending_bytes;
-    out->live_blocks -= self->pending;
-    out->waits += self->waits;
-    out->bookkeeping_bytes +=
-        sizeof *self - sizeof self->layer + self->record_capacity * sizeof *self->records +
-        self->user_capacity * sizeof *self->users + lanes_host_bytes(&self->lanes) +
-        (self->by_offset.capacity + self->by_size.capacity) * sizeof *self->by_offset.entries;
-}
-
-/* Enough bytes are free or pending, but those that are free did not do: the pending ones are why.
- */
-static void stream_explain(const vram_backend *backend, const vram_request *request,
-                           vram_failure *failure)
-{
-    const stream *self = (const stream *)backend;
-    vram_layer_explain(backend, request, failure);
-    if (self->pending_bytes > 0 && failure->reason != VRAM_REASON_OVERSIZE &&
-        request->size_bytes <= failure->free_bytes)
-        failure->reason = VRAM_REASON_PENDING;
 }
 
 const vram_ops vram_stream_ops = {

@@ -5,11 +5,14 @@
  *         `-- a free place below <-'-'               live bytes, emptied into places below it
  *
  * Orders are tried from the largest down to the one above the largest free block, each with the
- * part of that order which is cheapest to empty.
+ * parts of that order which are cheapest to empty.
  */
 #include "backends/buddy.h"
 
-enum { PLAN_MOST = 128 }; /* moves in a plan: each looks for its place among all spans */
+enum {
+    PLAN_MOST = 128, /* moves in a plan: each looks for its place among all spans */
+    PARTS_MOST = 16, /* of an order that are tried */
+};
 
 /* A part of the arena that could be one block, and what it costs to empty it. */
 typedef struct part {
@@ -29,9 +32,16 @@ static uint64_t largest_free(const buddy *self)
     return largest_bytes;
 }
 
-/* The part of part_bytes that is cheapest to empty, the highest among equals as most places lie
- * below it; live_bytes is UINT64_MAX when there is none. */
-static part cheapest_part(const buddy *self, uint64_t part_bytes)
+/* Cheaper, or as cheap and higher: most free places lie below it. */
+static bool is_better(const part *one, const part *other)
+{
+    return one->live_bytes != other->live_bytes ? one->live_bytes < other->live_bytes
+                                                : one->offset_bytes > other->offset_bytes;
+}
+
+/* The best part of part_bytes that is worse than the last one; live_bytes is UINT64_MAX when there
+ * is none. */
+static part next_part(const buddy *self, uint64_t part_bytes, const part *last)
 {
     const span *at = self->spans.at;
     part best = {.live_bytes = UINT64_MAX};
@@ -48,7 +58,8 @@ static part cheapest_part(const buddy *self, uint64_t part_bytes)
         }
         now.live_bytes += span_is_free(it) ? 0 : it->size_bytes;
         now.live_blocks += !span_is_free(it);
-        if (span_end(it) - now.offset_bytes == part_bytes && now.live_bytes <= best.live_bytes)
+        if (span_end(it) - now.offset_bytes == part_bytes && is_better(&now, &best) &&
+            is_better(last, &now))
             best = now;
     }
     return best;
@@ -123,12 +134,16 @@ size_t buddy_plan_moves(const vram_backend *backend, uint64_t budget_bytes, vram
     if (max_moves > PLAN_MOST)
         max_moves = PLAN_MOST;
     for (uint64_t part_bytes = self->max_bytes; part_bytes > largest_bytes; part_bytes /= 2) {
-        const part cheapest = cheapest_part(self, part_bytes);
-        if (cheapest.live_bytes > budget_bytes || cheapest.live_blocks > max_moves)
-            continue;
-        const size_t count = empty_part(self, &cheapest, part_bytes, moves);
-        if (count > 0)
-            return count;
+        part tried = {.offset_bytes = UINT64_MAX}; /* better than any */
+        for (unsigned parts = 0; parts < PARTS_MOST; parts++) {
+            tried = next_part(self, part_bytes, &tried);
+            if (tried.live_bytes == UINT64_MAX || tried.live_bytes > budget_bytes)
+                break;
+            const size_t count =
+                tried.live_blocks <= max_moves ? empty_part(self, &tried, part_bytes, moves) : 0;
+            if (count > 0)
+                return count;
+        }
     }
     return 0;
 }

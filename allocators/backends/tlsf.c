@@ -32,9 +32,8 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define COLD          __attribute__((noinline, cold))
 
-enum {
-    LOOK_LAST = 64
-}; /* spans looked at when nothing larger is free, before a request is refused */
+/* Spans looked at when nothing larger is free, before a request is refused. */
+enum { LOOK_LAST = 64 };
 
 typedef struct tlsf {
     vram_backend head;

@@ -161,7 +161,9 @@ static void reserve_walk(const vram_backend *backend, vram_visit *visit, void *c
 static bool reserve_check(const vram_backend *backend, vram_fault *fault)
 {
     const reserve *self = (const reserve *)backend;
-    if (self->layer.inner->arena_bytes != self->base_bytes)
+    const uint64_t kept_bytes = self->kept == NULL ? 0 : self->kept->arena_bytes;
+    if (self->layer.inner->arena_bytes != self->base_bytes ||
+        kept_bytes != backend->arena_bytes - self->base_bytes)
         return vram_fault_at(fault, "I1 parted", self->base_bytes);
     return vram_layer_check(backend, fault) &&
            (self->kept == NULL || vram_check(self->kept, fault));

@@ -59,6 +59,21 @@ Test(layers, reserve_opens_only_when_the_rest_has_failed_and_is_counted)
     vram_destroy(backend);
 }
 
+Test(layers, blocks_of_the_reserve_have_handles_of_their_own)
+{
+    vram_backend *backend = make("list+reserve:share=50%", 64 * KIB);
+    vram_block blocks[16];
+    for (int i = 0; i < 16; i++) {
+        cr_assert_eq(ask(backend, 4 * KIB, 0, &blocks[i]), VRAM_OK);
+        for (int j = 0; j < i; j++)
+            cr_expect_neq(blocks[i].handle, blocks[j].handle, "blocks %d and %d", i, j);
+    }
+    cr_expect_eq(vram_stats_of(backend).reserve_requests, 8);
+    for (int i = 0; i < 16; i++)
+        give(backend, blocks[i]);
+    vram_destroy(backend);
+}
+
 Test(layers, faulty_refuses_the_chosen_allocations_and_says_so)
 {
     vram_backend *backend = make("list+faulty:nth=3,every=4", MIB);

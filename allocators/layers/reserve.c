@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #define COARSE_BYTES (UINT64_C(2) << 20)
+#define KEPT_BIT     (UINT64_C(1) << 63)
 
 typedef struct reserve {
     vram_layer layer;
@@ -79,10 +80,21 @@ static void reserve_destroy(vram_backend *backend)
     vram_layer_destroy(backend);
 }
 
-/* Blocks cross between the arena's offsets and those of the reserve. */
-static vram_block shifted(vram_block block, uint64_t by_bytes)
+/*
+ * Blocks of the reserve as callers know them, and as its list does. Both parts begin to count
+ * generations at 1; one bit keeps their handles apart.
+ */
+static vram_block from_kept(const reserve *self, vram_block block)
 {
-    block.offset_bytes += by_bytes;
+    block.offset_bytes += self->base_bytes;
+    block.handle ^= KEPT_BIT;
+    return block;
+}
+
+static vram_block to_kept(const reserve *self, vram_block block)
+{
+    block.offset_bytes -= self->base_bytes;
+    block.handle ^= KEPT_BIT;
     return block;
 }
 
@@ -104,14 +116,14 @@ static vram_result reserve_alloc(vram_backend *backend, const vram_request *requ
     if (kept != VRAM_OK)
         return kept;
     self->requests++;
-    *out = shifted(block, self->base_bytes);
+    *out = from_kept(self, block);
     return VRAM_OK;
 }
 
 static vram_result reserve_release(vram_backend *backend, vram_block block)
 {
     reserve *self = (reserve *)backend;
-    return is_kept(self, block) ? vram_release(self->kept, shifted(block, -self->base_bytes))
+    return is_kept(self, block) ? vram_release(self->kept, to_kept(self, block))
                                 : vram_layer_release(backend, block);
 }
 
@@ -120,10 +132,10 @@ static vram_result reserve_resize(vram_backend *backend, vram_block *block, uint
     reserve *self = (reserve *)backend;
     if (!is_kept(self, *block))
         return vram_layer_resize(backend, block, size_bytes);
-    vram_block kept = shifted(*block, -self->base_bytes);
+    vram_block kept = to_kept(self, *block);
     const vram_result result = vram_resize(self->kept, &kept, size_bytes);
     if (result == VRAM_OK)
-        *block = shifted(kept, self->base_bytes);
+        *block = from_kept(self, kept);
     return result;
 }
 
@@ -144,6 +156,8 @@ static void visit_kept(void *context, const vram_span *span)
     const kept_walk *walk = context;
     vram_span own = *span;
     own.offset_bytes += walk->base_bytes;
+    if (own.kind == VRAM_SPAN_LIVE)
+        own.handle ^= KEPT_BIT;
     if (own.kind == VRAM_SPAN_FREE)
         own.kind = VRAM_SPAN_RESERVE;
     walk->visit(walk->context, &own);

@@ -5,14 +5,22 @@
  * and hands out 64-bit offsets. The device address of a block is the arena's base + offset, so the
  * same backend runs on a GPU, on host memory or on an 80 GiB arena that exists on paper only.
  *
+ *     const vram_config config = {.arena_bytes = 1 << 30};
+ *     const vram_request request = {.size_bytes = 1000, .align_bytes = 256};
  *     vram_backend *backend;
+ *     vram_block block;
  *     vram_error error;
- *     if (!vram_create_from_text("buddy:min=512", &(vram_config){.arena_bytes = 1 << 30}, &backend,
- * &error)) ... vram_block block; if (vram_alloc(backend, (vram_request){.size_bytes = 1000,
- * .align_bytes = 256}, &block) == VRAM_OK) vram_release(backend, block); vram_destroy(backend);
  *
- * Callers use the functions below. Authors of backends fill in a vram_ops and derive their state
- * from vram_backend. No call is thread-safe unless the layer `locked` is in the stack.
+ *     if (!vram_create_from_text("buddy:min=512", &config, &backend, &error)) // registry.h
+ *         return fail(error.text);
+ *     if (vram_alloc(backend, request, &block) == VRAM_OK)
+ *         vram_release(backend, block);
+ *     vram_destroy(backend);
+ *
+ * Callers use the functions at the end. Authors of backends fill in a vram_ops and derive their
+ * state from vram_backend; allocators/README.md shows how, `vramlab check` says whether it is
+ * right. Calls on one backend are not thread-safe unless the layer `locked` or `magazine` is
+ * outermost; different backends share nothing.
  */
 #ifndef VRAMLAB_BACKEND_H
 #define VRAMLAB_BACKEND_H
@@ -117,8 +125,7 @@ typedef struct vram_fault {
     uint64_t offset_bytes; /* where in the arena */
 } vram_fault;
 
-/* ------------------------------------------------------------------------------------------------
- * options ------- */
+/* ---- options: a backend's own table, read from text by the registry ---- */
 
 typedef enum vram_option_type {
     VRAM_OPTION_SIZE,   /* 512, 64KiB, 8% (of the arena) */
@@ -151,8 +158,7 @@ typedef struct vram_value {
     bool given;       /* false: this is the fallback */
 } vram_value;
 
-/* ------------------------------------------------------------------------------------------------
- * creation ------ */
+/* ---- what a backend is made from, and what it consists of ---- */
 
 enum { VRAM_PROFILE_CLASSES = 64 };
 
@@ -162,9 +168,8 @@ typedef struct vram_profile {
     uint64_t smallest_bytes;                          /* smallest single request */
     uint64_t peak_live_bytes;                         /* most requested bytes alive at once */
     uint64_t class_requests[VRAM_PROFILE_CLASSES];    /* requests in all */
-    uint64_t class_peak_blocks[VRAM_PROFILE_CLASSES]; /* most blocks of the class alive at once */
-    uint64_t class_peak_bytes[VRAM_PROFILE_CLASSES];  /* most requested bytes of the class alive at
-                                                         once */
+    uint64_t class_peak_blocks[VRAM_PROFILE_CLASSES]; /* most of its blocks alive at once */
+    uint64_t class_peak_bytes[VRAM_PROFILE_CLASSES]; /* most of its requested bytes alive at once */
     uint64_t class_largest_bytes[VRAM_PROFILE_CLASSES]; /* largest request of the class */
 } vram_profile;
 
@@ -178,14 +183,14 @@ typedef struct vram_config {
     const vram_profile *profile; /* may be NULL; only read during create */
     struct vram_arena *arena;    /* may be NULL; only for backends that are the driver itself */
     const vram_value *values;    /* set by the registry: the options, in the order of the table */
-    struct vram_backend
-        *inner; /* set by the registry for a layer, which then owns it; otherwise NULL */
+    struct vram_backend *inner; /* set by the registry for a layer, which then owns it; else NULL */
 } vram_config;
 
 typedef struct vram_ops vram_ops;
 
 /*
- * The head of every backend. Embed it as the first member; core fills it in after create.
+ * The head of every backend. Embed it as the first member. create sets arena_bytes and unit_bytes
+ * (and address_bytes where it differs); core fills in the rest after it.
  *
  * address_bytes is above arena_bytes only in a backend that models a driver with virtual memory:
  * arena_bytes of it at any offsets below address_bytes. Its spans still come in address order, do
@@ -195,11 +200,10 @@ typedef struct vram_ops vram_ops;
 typedef struct vram_backend {
     const vram_ops *ops;
     uint64_t arena_bytes;
-    uint64_t unit_bytes;
-    uint64_t
-        address_bytes;  /* offsets are below it; 0 from create stands for arena_bytes, see below */
-    char *spec;         /* as written, with all options: "buddy:min=512" ; owned by core */
-    void *owned_values; /* owned by core */
+    uint64_t unit_bytes; /* what an alignment of 0 means; a layer that leaves 0 gets its inner's */
+    uint64_t address_bytes; /* offsets are below it; 0 from create stands for arena_bytes */
+    char *spec;             /* the stack as written: "buddy:min=512"; owned by core */
+    void *owned_values;     /* owned by core */
 } vram_backend;
 
 /*
@@ -227,8 +231,17 @@ typedef struct vram_move {
 
 #define VRAM_ABI 1u
 
-/* The table of operations. `self` is never NULL; requests that no backend may accept never arrive
- * (see vram_alloc). */
+/*
+ * The table of operations, constant and static. `self` is never NULL. Requests that no backend may
+ * accept never arrive: a size is at least 1 and at most the arena, an alignment is a power of two
+ * from 1 to VRAM_ALIGN_MAX (never 0), a handle has a generation.
+ *
+ * A handle is generation << 32 | slot: no two live blocks have the same, and one that was released
+ * is not given out again for as long as 32 bits of generation allow. The bits are the backend's
+ * own; what callers rely on is that {0} is no block. When the last live block has been released a
+ * backend must answer as if it were new: what is kept may save time, not change an outcome (only
+ * `caching`, which copies PyTorch rule for rule, does not).
+ */
 struct vram_ops {
     uint32_t abi;               /* VRAM_ABI */
     const char *name;           /* lower case, no blanks */
@@ -243,16 +256,17 @@ struct vram_ops {
     bool (*create)(const vram_config *config, vram_backend **out, vram_error *error);
     void (*destroy)(vram_backend *self);
 
-    /* On any result but VRAM_OK nothing has changed, *out included. */
+    /* On any result but VRAM_OK nothing has changed, *out included. A release looks the block up by
+     * handle and offset; its granted_bytes are what the caller made of them. */
     vram_result (*alloc)(vram_backend *self, const vram_request *request, vram_block *out);
     vram_result (*release)(vram_backend *self, vram_block block);
 
-    /* Every span in address order; together they tile the arena. O(spans). */
+    /* Every span in address order; together they tile the arena, and none is empty. O(spans). */
     void (*walk)(const vram_backend *self, vram_visit *visit, void *context);
     /* Its own invariants, by two unrelated walks; false and *fault for the first that is broken.
      * Never loops forever. */
     bool (*check)(const vram_backend *self, vram_fault *fault);
-    /* O(1). */
+    /* O(1), as it is called at every event. Sets every field; those not its own to 0. */
     void (*stats)(const vram_backend *self, vram_stats *out);
 
     /* ---- optional, NULL when not offered ---- */
@@ -292,8 +306,7 @@ struct vram_ops {
  * allocators/README.md for how it is written. */
 extern const vram_ops vram_plugin;
 
-/* ------------------------------------------------------------------------------------------------
- * calls --------- */
+/* ---- calls ---- */
 
 /*
  * Serves a request. VRAM_BAD_REQUEST for a zero size or a bad alignment; VRAM_NO_SPACE at once for
@@ -302,17 +315,30 @@ extern const vram_ops vram_plugin;
  */
 vram_result vram_alloc(vram_backend *self, vram_request request, vram_block *out);
 
-/* Gives a block back. VRAM_STALE_BLOCK for the null block, a block released before, or another
- * backend's block. */
+/* Gives a block back. VRAM_STALE_BLOCK for the null block, for one released before, and for another
+ * backend's, unless that has the same handle and place by chance. VRAM_NO_METADATA from a layer
+ * that must note it and cannot: the block is then still live. */
 vram_result vram_release(vram_backend *self, vram_block block);
 
 /* Why this request would fail now; reason VRAM_REASON_NONE is never returned. Costs a walk. */
 vram_failure vram_explain(const vram_backend *self, vram_request request);
 
+/*
+ * Grows or shrinks a block where it is. VRAM_OK: *block says what it occupies now. VRAM_NO_SPACE
+ * when only another place would do, VRAM_UNSUPPORTED when the backend never tries: the block is as
+ * before.
+ */
 vram_result vram_resize(vram_backend *self, vram_block *block, uint64_t size_bytes);
+
+/* Shows every byte of the arena once, in address order. O(spans); `visit` must not change it. */
 void vram_walk(const vram_backend *self, vram_visit *visit, void *context);
+
+/* True when all invariants hold; otherwise *fault, which may be NULL, is the first that does not.
+ * O(bookkeeping). */
 bool vram_check(const vram_backend *self, vram_fault *fault);
-vram_stats vram_stats_of(const vram_backend *self);
+
+vram_stats vram_stats_of(const vram_backend *self); /* O(1) */
+
 void vram_destroy(vram_backend *self); /* NULL is allowed; live blocks need not be released first */
 
 const char *vram_result_name(vram_result result); /* "no space" */

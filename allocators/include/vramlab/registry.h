@@ -1,13 +1,17 @@
 /*
  * vramlab/registry.h - backends by name, with options as text.
  *
- *     stack  = part { "+" part }            the first is a backend, the rest are layers, innermost
- * first part   = name [ ":" option { "," option } ] option = key "=" value | key           a bare
- * key switches a flag on
+ *     stack  = part { "+" part }             a backend, then layers, innermost first; at most 8
+ *     part   = name [ ":" option { "," option } ]
+ *     option = key "=" value | key           a bare key switches a flag on
  *
- * Examples: "tlsf"   "list:policy=best,unit=256"   "tlsf+reserve:share=8%+stream"
- * "./mine.so:depth=4" A name with a slash or ending in ".so" is a shared object that exports `const
- * vram_ops vram_plugin`.
+ *     tlsf
+ *     list:policy=best,unit=256
+ *     tlsf+reserve:share=8%+stream           stream around reserve around tlsf
+ *     ./mine.so:depth=4                      a plug-in
+ *
+ * A name with a slash or ending in ".so" is a shared object that exports vram_plugin (backend.h).
+ * It stays loaded to the end of the process.
  */
 #ifndef VRAMLAB_REGISTRY_H
 #define VRAMLAB_REGISTRY_H

@@ -152,6 +152,14 @@ Test(command, verification_on_real_memory_finds_nothing_wrong)
     free(run);
 }
 
+Test(command, compare_answers_no_when_no_backend_completes)
+{
+    said *run = vramlab("compare " OOM " --quick --backend fixed,naive");
+    cr_expect(run->status == 1, "%s", run->text);
+    cr_expect(strstr(run->text, "Verdict: 0 of 2") != NULL, "%s", run->text);
+    free(run);
+}
+
 Test(command, fit_answers_no_when_nothing_fits)
 {
     said *run = vramlab("fit traces/data/bert_infer_varlen.pickle.gz --backend fixed:block=1MiB");

@@ -66,7 +66,9 @@ const command command_compare = {
         "Replays a recording on each backend in the same arena and prints a row a backend:\n"
         "outcome, most bytes live and granted, footprint (highest address over peak live), the\n"
         "smallest arena that would do over peak live, internal and external fragmentation when\n"
-        "most was live, and the ns of an operation. The last line is the verdict.\n\n"
+        "most was live, and the ns of an operation. The last line is the verdict. Asks that were\n"
+        "refused when recorded are made too, and count for the smallest arena. Exit status 1 when\n"
+        "no backend completes.\n\n"
         "  vramlab compare traces/data/oom_fragmented.pickle.gz\n"
         "  vramlab compare job.pickle --arena 110% --backend list:policy=best,buddy --out results",
     .options = options,
@@ -486,6 +488,14 @@ static int report(const replay_job *job, const fields *given, const row *measure
     return status;
 }
 
+static bool any_completes(const replay_job *job, const row *rows)
+{
+    for (size_t i = 0; i < job->spec_count; i++)
+        if (rows[i].replay.completed)
+            return true;
+    return false;
+}
+
 static int compare_all(const replay_job *job, const fields *given)
 {
     vram_error error = {""};
@@ -500,6 +510,8 @@ static int compare_all(const replay_job *job, const fields *given)
             status = fail_with(&command_compare, "%s: %s", job->specs[i], error.text);
     if (status == EXIT_DONE)
         status = report(job, given, measured);
+    if (status == EXIT_DONE && !any_completes(job, measured))
+        status = EXIT_NO;
     free(measured);
     return status;
 }

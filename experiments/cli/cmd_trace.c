@@ -6,12 +6,14 @@
 
 #include <string.h>
 
-extern const command command_trace_info, command_trace_convert, command_trace_generate;
+extern const command command_trace_info, command_trace_convert, command_trace_generate,
+    command_trace_model;
 
 static const command *const subcommands[] = {
     &command_trace_info,
     &command_trace_convert,
     &command_trace_generate,
+    &command_trace_model,
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 

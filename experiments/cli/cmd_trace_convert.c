@@ -13,6 +13,7 @@ typedef struct fields {
     const char *out;
     const char *to;
     const char *inflate_limit;
+    const char *like;
     uint64_t device;
     bool strict;
 } fields;
@@ -50,7 +51,17 @@ static const option_row convert_options[] = {
     {.name = NULL},
 };
 
-static const option_row generate_options[] = {OUT_ROW, TO_ROW, {.name = NULL}};
+static const option_row generate_options[] = {
+    OUT_ROW,
+    TO_ROW,
+    {.name = "--like",
+     .kind = OPTION_TEXT,
+     .value = "TRACE",
+     .offset = offsetof(fields, like),
+     .help = "draw from this trace's blocks: short for SPEC like,file=TRACE; SPEC is then\n"
+             "options of `like` only, such as allocs=1000000,seed=7"},
+    {.name = NULL},
+};
 
 static int convert_run(int count, char **arguments);
 static int generate_run(int count, char **arguments);
@@ -70,13 +81,14 @@ const command command_trace_convert = {
 
 const command command_trace_generate = {
     .name = "trace generate",
-    .usage = "SPEC [-o FILE] [--to FORMAT]",
+    .usage = "SPEC [-o FILE] [--to FORMAT] [--like TRACE]",
     .summary = "make a trace: a workload with its options, such as mix,seed=7",
     .text = "Makes the events of a workload or a named case (`vramlab list` shows both with their\n"
             "options) and writes them, or only tells what they are. The same SPEC gives the same\n"
             "events everywhere; `vramlab compare generate:SPEC` needs no file at all.\n\n"
             "  vramlab trace generate mix,seed=7 -o mix.vt.gz\n"
-            "  vramlab trace generate case:vllm-41268 -o case.vt",
+            "  vramlab trace generate case:vllm-41268 -o case.vt\n"
+            "  vramlab trace generate --like job.pickle allocs=1000000 -o longer.vt.gz",
     .options = generate_options,
     .run = generate_run,
 };
@@ -148,14 +160,15 @@ static int convert_run(int count, char **arguments)
 
 /* ---- generate ---- */
 
-/* "mix,seed=7" and "generate:mix,seed=7" are the same. */
-static char *full_spec(const char *spec)
+/* "mix,seed=7" and "generate:mix,seed=7" are the same; --like TRACE is like,file=TRACE. */
+static char *full_spec(const char *spec, const char *like)
 {
     const bool full = strncmp(spec, "generate:", 9) == 0 || strncmp(spec, "case:", 5) == 0;
     char *text = NULL;
-    if (asprintf(&text, "%s%s", full ? "" : "generate:", spec) < 0)
-        return NULL;
-    return text;
+    const int length =
+        like != NULL ? asprintf(&text, "generate:like,file=%s%s%s", like, *spec ? "," : "", spec)
+                     : asprintf(&text, "%s%s", full ? "" : "generate:", spec);
+    return length < 0 ? NULL : text;
 }
 
 /* The value that the spec gives the option, into `text`; false when it gives none. */
@@ -217,10 +230,10 @@ static int generate_run(int count, char **arguments)
     int status = options_read(&command_trace_generate, &count, arguments, &given);
     if (status >= 0)
         return status;
-    if (count != 1)
+    if (count != 1 && !(count == 0 && given.like != NULL))
         return fail_with(&command_trace_generate,
                          "one workload is expected: vramlab trace generate mix,seed=7 [-o FILE]");
-    char *spec = full_spec(arguments[0]);
+    char *spec = full_spec(count == 1 ? arguments[0] : "", given.like);
     if (spec == NULL)
         return fail_with(&command_trace_generate, "out of memory");
     print_options(spec);

@@ -53,13 +53,17 @@ static bool is_arena_kind(const char *text, size_t length, const char **kind)
     return false;
 }
 
-/* By default a snapshot is replayed in what PyTorch had reserved, anything else in 1.25 of its peak
- * live. */
+/* By default a named case is replayed in the memory that there was, a snapshot in what PyTorch had
+ * reserved, anything else in 1.25 of its peak live. */
 static void default_arena(replay_job *self)
 {
     const uint64_t reserved_bytes = vram_trace_info_of(self->trace)->recorded.peak_reserved_bytes;
+    const uint64_t there_bytes = vram_trace_info_of(self->trace)->arena_bytes;
     const uint64_t live_bytes = self->summary.peak_live_unit_bytes;
-    if (reserved_bytes > 0) {
+    if (there_bytes > 0) {
+        self->arena_bytes = there_bytes;
+        self->arena_origin = "the memory that there was";
+    } else if (reserved_bytes > 0) {
         self->arena_bytes = reserved_bytes;
         self->arena_origin = "what PyTorch had reserved at its peak";
     } else {

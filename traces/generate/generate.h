@@ -23,7 +23,7 @@ typedef struct vram_workload {
     const vram_workload_option *options;
 } vram_workload;
 
-/* All workloads of "generate:", and of "case:", ending with NULL (generate/workloads.c). */
+/* All workloads of "generate:", and of "case:", ending with NULL (workloads.c, cases.c). */
 extern const vram_workload *const vram_workloads[];
 extern const vram_workload *const vram_cases[];
 

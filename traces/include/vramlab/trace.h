@@ -88,7 +88,8 @@ typedef struct vram_trace_info {
     uint64_t slots;      /* event.slot is below this, for what was read so far */
     uint32_t streams, tags, stacks; /* how many of each, for what was read so far */
     bool has_clock;                 /* time_ns is time; otherwise it is the event's number */
-    uint64_t origin_ns; /* what the file's clock said at the first event, once it was read */
+    uint64_t arena_bytes; /* the memory that there was, where it is known (named cases); else 0 */
+    uint64_t origin_ns;   /* what the file's clock said at the first event, once it was read */
     uint64_t anomalies[VRAM_ANOMALIES]; /* so far */
     vram_recorded recorded;
 } vram_trace_info;

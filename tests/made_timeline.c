@@ -158,10 +158,9 @@ static void touch_one(vram_timeline *timeline, made_arena *arena, uint64_t *seed
     made_on_block(timeline, VRAM_OP_RELEASE, event, block.number, block.offset);
 }
 
-void made_at_random(vram_timeline *timeline, uint64_t seed, size_t ops, uint64_t arena_bytes,
-                    uint64_t most_bytes)
+void made_at_random(vram_timeline *timeline, uint64_t seed, size_t ops, uint64_t most_bytes)
 {
-    must(vram_timeline_begin(timeline, "made.trace", "made:by=hand", arena_bytes, 1, true));
+    const uint64_t arena_bytes = timeline->arena_bytes;
     must(vram_timeline_set_tag(timeline, 2, "gradients"));
     must(vram_timeline_set_stack(timeline, 1, "forward\nmain"));
     must(vram_timeline_set_stream(timeline, 1, 77));
@@ -182,4 +181,13 @@ void made_at_random(vram_timeline *timeline, uint64_t seed, size_t ops, uint64_t
     }
     timeline->complete = true;
     free(arena.blocks);
+}
+
+vram_timeline made_random_timeline(uint64_t seed, size_t ops, uint64_t arena_bytes,
+                                   uint64_t most_bytes)
+{
+    vram_timeline timeline;
+    must(vram_timeline_begin(&timeline, "made.trace", "made:by=hand", arena_bytes, 1, true));
+    made_at_random(&timeline, seed, ops, most_bytes);
+    return timeline;
 }

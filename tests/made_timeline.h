@@ -19,10 +19,14 @@ void made_fail(vram_timeline *timeline, uint32_t event, uint64_t size, const cha
 uint64_t made_random(uint64_t *state);
 
 /*
- * At least `ops` operations of every kind on an arena, blocks of up to `most_bytes` placed at the
- * lowest address that fits; roughly half the arena is live. Time jumps; events are dense.
+ * Adds to a timeline that has begun at least `ops` operations of every kind, blocks of up to
+ * `most_bytes` placed at the lowest address that fits; roughly half the arena is live. Time jumps;
+ * events are dense.
  */
-void made_at_random(vram_timeline *timeline, uint64_t seed, size_t ops, uint64_t arena_bytes,
-                    uint64_t most_bytes);
+void made_at_random(vram_timeline *timeline, uint64_t seed, size_t ops, uint64_t most_bytes);
+
+/* The same, begun with names of its own. */
+vram_timeline made_random_timeline(uint64_t seed, size_t ops, uint64_t arena_bytes,
+                                   uint64_t most_bytes);
 
 #endif

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <vramlab/metrics.h>
+#include <vramlab/history.h>
+#include <vramlab/moments.h>
 
 enum { ARENA = 5000 };
 
@@ -101,9 +102,8 @@ static bool compare(void *context, const vram_moment *moment)
 Test(metrics, agree_with_a_model_of_every_byte)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        vram_timeline made;
         vram_error error = {""};
-        made_at_random(&made, seed, 3000, ARENA, seed % 2 == 0 ? 20 : 600);
+        vram_timeline made = made_random_timeline(seed, 3000, ARENA, seed % 2 == 0 ? 20 : 600);
         byte_model *const model = calloc(1, sizeof *model);
         model->timeline = &made;
         cr_assert(vram_metrics_walk(&made, compare, model, &error), "seed %d: %s", (int)seed,
@@ -245,8 +245,7 @@ static void check_curves(const byte_model *model, vram_axis axis, vram_window wi
 
 Test(curves, keep_the_extremes_of_every_column_at_every_width)
 {
-    vram_timeline made;
-    made_at_random(&made, 9, 700, ARENA, 300);
+    vram_timeline made = made_random_timeline(9, 700, ARENA, 300);
     byte_model *const model = calloc(1, sizeof *model);
     model->timeline = &made;
     cr_assert(vram_metrics_walk(&made, compare, model, NULL));
@@ -259,6 +258,86 @@ Test(curves, keep_the_extremes_of_every_column_at_every_width)
             check_curves(model, axis, (vram_window){whole.to / 2, whole.to * 2}, widths[i]);
         }
     free(model);
+    vram_timeline_free(&made);
+}
+
+Test(curves, at_another_width_keep_the_extremes)
+{
+    static const uint32_t widths[] = {1, 7, 100, 699, 700, 701, 3000};
+    vram_timeline made = made_random_timeline(9, 700, ARENA, 300);
+    const vram_window whole = vram_axis_whole(&made, VRAM_AXIS_EVENT);
+    vram_curves all, some;
+    cr_assert(vram_curves_make(&made, VRAM_AXIS_EVENT, whole, 700, &all, NULL));
+    for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
+        uint64_t greatest[2] = {0}, least[2] = {UINT64_MAX, UINT64_MAX};
+        cr_assert(vram_curves_resample(&all, widths[w], &some, NULL));
+        for (uint32_t i = 0; i < 700; i++)
+            widen(all.columns[i].greatest.live_bytes, &least[0], &greatest[0]);
+        for (uint32_t i = 0; i < widths[w]; i++) {
+            const vram_curve_column *const each = &some.columns[i];
+            widen(each->greatest.live_bytes, &least[1], &greatest[1]);
+            const uint32_t within = (uint32_t)((uint64_t)i * 700 / widths[w]);
+            cr_assert(each->greatest.live_bytes >= all.columns[within].greatest.live_bytes);
+            cr_assert(each->least_external <= all.columns[within].least_external);
+            cr_assert(each->greatest_external >= all.columns[within].greatest_external);
+        }
+        cr_assert_eq(greatest[0], greatest[1]);
+        vram_curves_free(&some);
+    }
+    vram_curves_free(&all);
+    vram_timeline_free(&made);
+}
+
+Test(moments, are_those_of_the_walk_at_every_operation)
+{
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        vram_timeline made = made_random_timeline(seed, 4000, ARENA, 100);
+        byte_model *const model = calloc(1, sizeof *model);
+        vram_moments moments;
+        uint64_t highest = 0, expected_highest = 0;
+        model->timeline = &made;
+        cr_assert(vram_metrics_walk(&made, compare, model, NULL));
+        cr_assert(vram_moments_make(&made, 5000, 64, &moments, NULL));
+        const vram_moment before = vram_moments_at(&moments, 0, &highest);
+        cr_assert(before.free_bytes == ARENA && before.largest_free_bytes == ARENA && highest == 0);
+        for (size_t i = 0; i < made.op_count; i++) {
+            const vram_moment found = vram_moments_at(&moments, i + 1, &highest);
+            if (model->seen[i].extent_bytes > expected_highest)
+                expected_highest = model->seen[i].extent_bytes;
+            cr_assert_eq(memcmp(&found, &model->seen[i], sizeof found), 0, "op %zu", i);
+            cr_assert_eq(highest, expected_highest, "op %zu", i);
+        }
+        vram_moments_free(&moments);
+        free(model);
+        vram_timeline_free(&made);
+    }
+}
+
+Test(history, tells_where_each_block_was_and_whether_it_had_retired)
+{
+    vram_timeline made = made_random_timeline(6, 2000, ARENA, 100);
+    vram_history history;
+    uint64_t *const at = calloc(made.life_count, sizeof *at);
+    bool *const retired = calloc(made.life_count, sizeof *retired);
+    size_t moves = 0;
+    cr_assert(vram_history_make(&made, &history, NULL));
+    for (uint32_t i = 0; i < made.op_count; i++) {
+        const vram_op *const op = &made.ops[i];
+        if (op->kind == VRAM_OP_ALLOC || op->kind == VRAM_OP_MOVE)
+            at[op->block] = op->offset_bytes;
+        if (op->kind == VRAM_OP_RETIRE)
+            retired[op->block] = true;
+        moves += op->kind == VRAM_OP_MOVE;
+        for (uint32_t block = 0; block < made.life_count; block++)
+            if (made.lives[block].birth <= i && made.lives[block].death >= i) {
+                cr_assert_eq(vram_history_offset(&history, block, i), at[block]);
+                cr_assert_eq(vram_history_retired(&history, block, i), retired[block]);
+            }
+    }
+    cr_assert(moves > 10);
+    free(at);
+    free(retired);
+    vram_history_free(&history);
     vram_timeline_free(&made);
 }
 
@@ -278,8 +357,7 @@ Test(curves, of_an_empty_timeline_are_flat)
 
 Test(axis, finds_the_operations_until_a_position)
 {
-    vram_timeline made;
-    made_at_random(&made, 4, 300, ARENA, 300);
+    vram_timeline made = made_random_timeline(4, 300, ARENA, 300);
     for (vram_axis axis = VRAM_AXIS_EVENT; axis <= VRAM_AXIS_TIME; axis++)
         for (uint64_t position = 0; position <= vram_axis_whole(&made, axis).to + 5;
              position += 7) {

@@ -79,8 +79,8 @@ Test(timeline, is_the_same_after_saving_and_loading)
     const scratch_path scratch = scratch_file();
     vram_error error = {""};
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        vram_timeline made, loaded;
-        made_at_random(&made, seed, 200 * seed, 4096, 300);
+        vram_timeline loaded;
+        vram_timeline made = made_random_timeline(seed, 200 * seed, 4096, 300);
         made.complete = seed % 2 == 0;
         made.has_clock = seed % 3 == 0;
         cr_assert(vram_timeline_save(&made, scratch.path, &error), "seed %d: %s", (int)seed,
@@ -111,7 +111,7 @@ Test(timeline, that_is_empty_is_saved_and_loaded)
 
 static void make_small(vram_timeline *timeline)
 {
-    made_at_random(timeline, 42, 30, 1000, 200);
+    *timeline = made_random_timeline(42, 30, 1000, 200);
 }
 
 Test(timeline, is_refused_at_every_truncation)

@@ -37,7 +37,7 @@ static vram_timeline made(uint64_t seed, const char *backend)
 {
     vram_timeline timeline = {0};
     cr_assert(vram_timeline_begin(&timeline, "made", backend, ARENA, 16, true));
-    made_at_random(&timeline, seed, OPS, ARENA, 20000);
+    made_at_random(&timeline, seed, OPS, 20000);
     return timeline;
 }
 
@@ -306,7 +306,7 @@ static void keep_difference(const char *name, vram_view *view, const unsigned ch
     snprintf(path, sizeof path, "build/%s-drawn.png", name);
     cr_assert(vram_view_save(view, path, &error), "%s", error.text);
     snprintf(path, sizeof path, "build/%s-difference.png", name);
-    cr_assert(vram_png_save(&difference, path, &error), "%s", error.text);
+    cr_assert(vram_png_save(&difference, 0, path, &error), "%s", error.text);
     vram_raster_free(&difference);
 }
 

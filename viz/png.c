@@ -29,35 +29,53 @@ static unsigned char *compress_rows(unsigned char *data, int data_bytes, int *ou
 #define STBIW_ZLIB_COMPRESS compress_rows
 #include <stb/stb_image_write.h>
 
-static void write_bytes(void *context, void *data, int bytes)
+static void put_number(unsigned char *at, uint32_t number)
 {
-    fwrite(data, 1, (size_t)bytes, context); /* vram_output_commit asks ferror */
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(number >> (24 - 8 * i));
 }
 
-bool vram_png_save(const vram_raster *raster, const char *path, vram_error *error)
+/* The chunk that tells pixels a metre; it belongs before the data. */
+static void write_size_on_paper(FILE *out, uint32_t dpi)
+{
+    unsigned char chunk[4 + 4 + 9 + 4] = {0, 0, 0, 9, 'p', 'H', 'Y', 's'};
+    const uint32_t per_metre = (dpi * 10000 + 127) / 254;
+    put_number(chunk + 8, per_metre);
+    put_number(chunk + 12, per_metre);
+    chunk[16] = 1; /* metres */
+    put_number(chunk + 17, (uint32_t)crc32(0, chunk + 4, 13));
+    fwrite(chunk, 1, sizeof chunk, out);
+}
+
+enum { BEFORE_DATA = 8 + 25 }; /* signature and header */
+
+bool vram_png_save(const vram_raster *raster, uint32_t dpi, const char *path, vram_error *error)
 {
     const size_t pixels = (size_t)raster->width * (size_t)raster->height;
     unsigned char *const bytes = malloc(pixels * 3);
+    unsigned char *png = NULL;
+    int png_bytes = 0;
     vram_output output;
-    if (bytes == NULL)
-        return vram_fail(error, "%s: the host is out of memory", path);
-    for (size_t i = 0; i < pixels; i++) {
+    for (size_t i = 0; bytes != NULL && i < pixels; i++) {
         bytes[3 * i] = (unsigned char)(raster->pixels[i] >> 16);
         bytes[3 * i + 1] = (unsigned char)(raster->pixels[i] >> 8);
         bytes[3 * i + 2] = (unsigned char)raster->pixels[i];
     }
-    bool saved = vram_output_open(&output, path, error);
-    if (saved) {
-        stbi_write_force_png_filter = 0;
-        stbi_write_png_compression_level = 6;
-        if (stbi_write_png_to_func(write_bytes, output.file, raster->width, raster->height, 3,
-                                   bytes, raster->width * 3)) {
-            saved = vram_output_commit(&output, error);
-        } else {
-            vram_output_discard(&output);
-            saved = vram_fail(error, "%s: the host is out of memory", path);
-        }
+    stbi_write_force_png_filter = 0;
+    stbi_write_png_compression_level = 6;
+    if (bytes != NULL)
+        png = stbi_write_png_to_mem(bytes, raster->width * 3, raster->width, raster->height, 3,
+                                    &png_bytes);
+    bool saved = png != NULL || vram_fail(error, "%s: the host is out of memory", path);
+    saved = saved && vram_output_open(&output, path, error);
+    if (saved) { /* vram_output_commit asks ferror */
+        fwrite(png, 1, BEFORE_DATA, output.file);
+        if (dpi != 0)
+            write_size_on_paper(output.file, dpi);
+        fwrite(png + BEFORE_DATA, 1, (size_t)png_bytes - BEFORE_DATA, output.file);
+        saved = vram_output_commit(&output, error);
     }
+    free(png);
     free(bytes);
     return saved;
 }

@@ -9,7 +9,7 @@
 #ifndef VRAMLAB_VIZ_SWEEP_H
 #define VRAMLAB_VIZ_SWEEP_H
 
-#include <vramlab/metrics.h>
+#include "key.h"
 
 __extension__ typedef unsigned __int128 vram_area;
 
@@ -27,14 +27,15 @@ static inline vram_area vram_cell_area(const vram_grid *grid)
 }
 
 /*
- * One column: covered[row] for rows from the lowest addresses up, and touched[row], whether any
- * byte of the row has ever been in a block until the end of the column. Returns false to stop.
+ * One column, rows from the lowest addresses up: covered[row]; tints[row], of which the colour of
+ * the cell is made; touched[row], whether any byte of the row has ever been in a block until the
+ * end of the column. Returns false to stop.
  */
 typedef bool vram_sweep_visit(void *context, uint32_t column, const vram_area *covered,
-                              const bool *touched);
+                              const vram_tint *tints, const bool *touched);
 
 /* Sweeps from left to right: O(operations + columns x rows), however large the blocks are. */
-bool vram_sweep(const vram_timeline *timeline, const vram_grid *grid, vram_sweep_visit *visit,
-                void *context, vram_error *error);
+bool vram_sweep(const vram_timeline *timeline, const vram_grid *grid, const vram_key *key,
+                vram_sweep_visit *visit, void *context, vram_error *error);
 
 #endif

@@ -102,7 +102,7 @@ static bool block_under(const vram_view *view, const panel *of, int x, int y, ui
     uint64_t address_bytes;
     if (!address_at(view, of, x, y, &address_bytes))
         return false;
-    const size_t found = vram_cursor_at(of->cursor, address_bytes);
+    const size_t found = look_closely(of) ? vram_cursor_at(of->cursor, address_bytes) : SIZE_MAX;
     if (found == SIZE_MAX)
         return false;
     *block = of->cursor->live[found].block;
@@ -158,15 +158,13 @@ void describe_block(const vram_view *view, const panel *of, uint32_t block, char
     const vram_life *life = &timeline->lives[block];
     const vram_op *birth = &timeline->ops[life->birth];
     const vram_op *death = life->death == UINT32_MAX ? NULL : &timeline->ops[life->death];
-    const vram_op *now = of->cursor->op > 0 ? &timeline->ops[of->cursor->op - 1] : birth;
+    const vram_op *now = of->op > 0 ? &timeline->ops[of->op - 1] : birth;
     char requested[VRAM_SIZE_TEXT];
     char granted[VRAM_SIZE_TEXT];
     char age[80];
     char lifetime[80];
-    uint64_t offset_bytes = birth->offset_bytes;
-    for (size_t i = 0; i < of->cursor->count; i++)
-        if (of->cursor->live[i].block == block)
-            offset_bytes = of->cursor->live[i].offset_bytes;
+    const uint64_t offset_bytes = vram_history_offset(
+        &of->history, block, of->op > life->birth ? (uint32_t)(of->op - 1) : life->birth);
     format_span(timeline, birth, view->event, now->time_ns, age, sizeof age);
     if (death != NULL)
         format_span(timeline, birth, death->event, death->time_ns, lifetime, sizeof lifetime);

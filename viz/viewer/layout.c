@@ -22,23 +22,6 @@ int letters_of(const vram_view *view)
     return letters < 8 ? 8 : letters;
 }
 
-/* Columns of a grid of `count` panels whose boxes come nearest to a ratio of width to height. */
-static int columns_for(int count, int width, int height, double wanted)
-{
-    int best = 1;
-    double best_stretch = INFINITY;
-    for (int columns = 1; columns <= count; columns++) {
-        const int rows = (count + columns - 1) / columns;
-        const double ratio = (double)width / columns / ((double)height / rows);
-        const double stretch = fabs(log(ratio / wanted)) + 0.4 * (rows * columns - count);
-        if (stretch < best_stretch) {
-            best_stretch = stretch;
-            best = columns;
-        }
-    }
-    return best;
-}
-
 static void lay_out_panels(vram_view *view, vram_rect area)
 {
     const int letters = letters_of(view);
@@ -47,7 +30,7 @@ static void lay_out_panels(vram_view *view, vram_rect area)
     for (int i = 0; i < view->panel_count; i++)
         shown += view->panels[i].shown;
     const int columns =
-        columns_for(shown, area.width, area.height, view->layout == MAP_HILBERT ? 0.9 : 1.3);
+        vram_columns_for(shown, area.width, area.height, view->layout == MAP_HILBERT ? 0.9 : 1.3);
     const int rows = (shown + columns - 1) / columns;
     int place = 0;
     for (int i = 0; i < view->panel_count; i++) {
@@ -147,12 +130,12 @@ bool vram_view_resize(vram_view *view, int width, int height)
     vram_raster_free(&view->raster);
     view->raster = raster;
     lay_out(view);
+    vram_raster_free(&view->curve_picture);
     for (int i = 0; i < view->panel_count; i++) {
         panel *each = &view->panels[i];
-        vram_error error;
         vram_curves_free(&each->curves);
-        if (!vram_curves_make(each->timeline, VRAM_AXIS_EVENT, (vram_window){0, view->events},
-                              (uint32_t)view->curves.width, &each->curves, &error))
+        if (!vram_curves_resample(&each->moments.curves, (uint32_t)view->curves.width,
+                                  &each->curves, NULL))
             return false;
     }
     return true;

@@ -4,43 +4,23 @@
  */
 #include "view.h"
 
-#include "../axis.h"
 #include "../png.h"
 
 #include <math.h>
 #include <string.h>
 
-static const colour_theme dark = {
-    .ground = 0x121317,
-    .panel = 0x1B1D23,
-    .ink = 0xE8E8EA,
-    .grey = 0x9A9CA5,
-    .line = 0x3A3D47,
-    .free = 0x32353F,
-    .never = 0x202229,
-    .accent = 0x56B4E9,
-    .alarm = 0xFF6B5E,
-};
-static const colour_theme light = {
-    .ground = 0xFFFFFF,
-    .panel = 0xF7F7F8,
-    .ink = 0x1F2024,
-    .grey = 0x63656D,
-    .line = 0xC4C6CC,
-    .free = 0xFFFFFF,
-    .never = 0xDDDFE4,
-    .accent = 0x0072B2,
-    .alarm = 0xC8402F,
-};
+enum {
+    HOVER_LIVE = 100000
+}; /* live blocks among which the one under the pointer is found at once */
 
-const colour_theme *theme_of(const vram_view *view)
+const vram_theme *theme_of(const vram_view *view)
 {
-    return view->light ? &light : &dark;
+    return view->light ? &vram_light : &vram_dark;
 }
 
 /* Text from the left, cut to the width. Returns the width that it took. */
-static double put(vram_view *view, double x, int baseline, double width, vram_colour colour,
-                  const char *text)
+double put(vram_view *view, double x, int baseline, double width, vram_colour colour,
+           const char *text)
 {
     char cut[512];
     const int size = letters_of(view);
@@ -53,18 +33,9 @@ static double put(vram_view *view, double x, int baseline, double width, vram_co
 
 /* ---- panels ---- */
 
-static uint64_t largest_free(panel *of)
-{
-    if (of->largest_free_op != of->cursor->op) {
-        of->largest_free_bytes = vram_cursor_largest_free(of->cursor);
-        of->largest_free_op = of->cursor->op;
-    }
-    return of->largest_free_bytes;
-}
-
 static void paint_name(vram_view *view, panel *of)
 {
-    const colour_theme *colours = theme_of(view);
+    const vram_theme *colours = theme_of(view);
     const int letters = letters_of(view);
     const vram_timeline *timeline = of->timeline;
     const int baseline = of->box.y + letters * 13 / 10;
@@ -93,13 +64,8 @@ static void paint_numbers(vram_view *view, panel *of)
         double bytes;
     } units[] = {{"B", 1}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
     char text[200];
-    const vram_cursor *cursor = of->cursor;
+    const vram_moment *moment = &of->moment;
     const uint64_t arena_bytes = of->timeline->arena_bytes;
-    const uint64_t free_bytes =
-        arena_bytes > cursor->granted_bytes ? arena_bytes - cursor->granted_bytes : 0;
-    const uint64_t largest_bytes = largest_free(of);
-    const double external =
-        free_bytes == 0 ? 0 : 100 * (1 - (double)largest_bytes / (double)free_bytes);
     size_t unit = 0;
     while (unit < 3 && (double)arena_bytes >= 2 * units[unit + 1].bytes)
         unit++;
@@ -107,15 +73,17 @@ static void paint_numbers(vram_view *view, panel *of)
     const int decimals = unit == 0 ? 0 : 2;
     snprintf(text, sizeof text,
              "live %.*f   granted %.*f   largest free %.*f %s   external %.1f %%", decimals,
-             (double)cursor->live_bytes / bytes, decimals, (double)cursor->granted_bytes / bytes,
-             decimals, (double)largest_bytes / bytes, units[unit].name, external);
+             (double)moment->live_bytes / bytes, decimals,
+             (double)vram_moment_granted(moment) / bytes, decimals,
+             (double)moment->largest_free_bytes / bytes, units[unit].name,
+             100 * vram_moment_external(moment));
     put(view, of->map.x, of->box.y + letters_of(view) * 28 / 10, of->map.width,
         theme_of(view)->grey, text);
 }
 
 static bool paint_panel(vram_view *view, panel *of)
 {
-    const colour_theme *colours = theme_of(view);
+    const vram_theme *colours = theme_of(view);
     vram_fill(&view->raster, of->box, colours->panel);
     vram_frame(&view->raster, of->box, 1,
                of == &view->panels[view->focus] ? colours->accent : colours->line);
@@ -144,7 +112,7 @@ static int put_swatch(vram_view *view, int x, vram_colour colour, const char *wo
 
 static int put_scale(vram_view *view, int x, const char *from, const char *to)
 {
-    const colour_theme *colours = theme_of(view);
+    const vram_theme *colours = theme_of(view);
     const int letters = letters_of(view);
     const int baseline = view->legend.y + letters * 14 / 10;
     const int width = letters * 10;
@@ -152,243 +120,50 @@ static int put_scale(vram_view *view, int x, const char *from, const char *to)
     const vram_rect bar = {x, baseline - letters * 8 / 10, width, letters * 9 / 10};
     for (int i = 0; i < width; i++)
         vram_fill(&view->raster, (vram_rect){x + i, bar.y, 1, bar.height},
-                  colour_of_share((double)i / (width - 1)));
+                  vram_key_scale_colour(&view->key, (double)i / (width - 1)));
     vram_frame(&view->raster, bar, 1, colours->line);
     x += width + letters / 2;
     return x + (int)put(view, x, baseline, letters * 14, colours->grey, to) + letters * 2;
 }
 
-static int put_numeric_legend(vram_view *view, int x)
+static int put_number_legend(vram_view *view, int x)
 {
     char least[VRAM_SIZE_TEXT];
-    char largest[VRAM_SIZE_TEXT];
+    char greatest[VRAM_SIZE_TEXT];
     char events[48];
     char count[32];
-    uint64_t largest_bytes = 0;
-    for (int i = 0; i < view->panel_count; i++)
-        if (view->panels[i].largest_granted > largest_bytes)
-            largest_bytes = view->panels[i].largest_granted;
-    switch (view->colour) {
-    case BY_SIZE:
-        return put_scale(view, x, vram_format_size(view->panels[0].timeline->unit_bytes, least),
-                         vram_format_size(largest_bytes, largest));
-    case BY_AGE:
-        snprintf(events, sizeof events, "%s events old", vram_format_count(view->events, count));
-        return put_scale(view, x, "new", events);
-    case BY_OCCUPANCY:
+    if (view->key.by == VRAM_BY_SIZE)
+        return put_scale(view, x, vram_format_size(view->key.least_bytes, least),
+                         vram_format_size(view->key.greatest_bytes, greatest));
+    if (view->key.by == VRAM_BY_OCCUPANCY)
         return put_scale(view, x, "0 %", "100 % of a cell");
-    case BY_STREAM:
-    case BY_TAG:
-    case BY_STATE:
-    case COLOURS:
-        break;
-    }
-    return x;
-}
-
-static int put_kind_legend(vram_view *view, int x)
-{
-    static const char *const states[STATES] = {"live", "rounding", "released, still in use"};
-    const vram_timeline *timeline = view->panels[view->focus].timeline;
-    const size_t count = view->colour == BY_STATE    ? STATES
-                         : view->colour == BY_STREAM ? timeline->stream_count
-                                                     : timeline->tag_count;
-    const size_t most = count < VRAM_KIND_COLOURS ? count : VRAM_KIND_COLOURS;
-    for (size_t i = 0; i < most; i++) {
-        char words[80];
-        if (view->colour == BY_STATE)
-            snprintf(words, sizeof words, "%s", states[i]);
-        else if (view->colour == BY_STREAM)
-            snprintf(words, sizeof words, "stream 0x%llx",
-                     (unsigned long long)timeline->streams[i]);
-        else
-            snprintf(words, sizeof words, "%.60s", i == 0 ? "no tag" : timeline->tags[i]);
-        x = put_swatch(view, x, colour_of_kind(view, (uint32_t)i), words);
-    }
-    return count > most ? put_swatch(view, x, VRAM_COLOUR_OTHER, "others") : x;
+    snprintf(events, sizeof events, "%s events old", vram_format_count(view->key.span, count));
+    return put_scale(view, x, "new", events);
 }
 
 static void paint_legend(vram_view *view)
 {
-    const colour_theme *colours = theme_of(view);
-    char words[64];
-    const bool heat = view->layout == MAP_TIME;
-    snprintf(words, sizeof words, "colour: %s", heat ? "occupancy" : colour_name(view->colour));
-    int x = view->legend.x;
+    const vram_theme *colours = theme_of(view);
     const int letters = letters_of(view);
+    char words[80];
+    snprintf(words, sizeof words, "colour: %s", vram_by_name(view->key.by));
+    int x = view->legend.x;
     x += (int)put(view, x, view->legend.y + letters * 14 / 10, letters * 14, colours->ink, words) +
          letters * 3 / 2;
-    if (heat)
-        x = put_scale(view, x, "0 %", "100 % of a cell");
-    else if (colour_is_numeric(view->colour))
-        x = put_numeric_legend(view, x);
-    else
-        x = put_kind_legend(view, x);
+    if (vram_by_is_number(view->key.by))
+        x = put_number_legend(view, x);
+    for (uint32_t slot = 0; !vram_by_is_number(view->key.by) && slot < view->key.slots; slot++)
+        x = put_swatch(view, x, vram_key_slot_colour(&view->key, slot),
+                       vram_key_slot_name(&view->key, slot, words));
     x = put_swatch(view, x, colours->free, "free");
     put_swatch(view, x, colours->never, "never used so far");
-}
-
-/* ---- curves ---- */
-
-/* The names stand above the curves. */
-static int height_of(const vram_view *view, double share)
-{
-    const double clamped = share < 0 ? 0 : share > 1 ? 1 : share;
-    const int height = view->curves.height - letters_of(view) * 16 / 10;
-    return view->curves.y + view->curves.height - 1 - (int)lround(clamped * (height - 1));
-}
-
-/* A line through a column's extremes and on from the last column. */
-static void put_line(vram_view *view, int column, double least, double greatest, int *last,
-                     vram_colour colour)
-{
-    int top = height_of(view, greatest);
-    int bottom = height_of(view, least);
-    if (*last >= 0) {
-        top = *last < top ? *last : top;
-        bottom = *last > bottom ? *last : bottom;
-    }
-    *last = height_of(view, (least + greatest) / 2);
-    vram_fill(&view->raster, (vram_rect){view->curves.x + column, top, 1, bottom - top + 1},
-              colour);
-}
-
-static vram_colour granted_colour(const vram_view *view)
-{
-    return view->light ? 0xB45F06 : 0xE69F00;
-}
-
-static vram_colour extent_colour(const vram_view *view)
-{
-    return view->light ? 0x00795A : 0x2FBF94;
-}
-
-static vram_colour external_colour(const vram_view *view)
-{
-    return view->light ? 0xA0457C : 0xDD8FBE;
-}
-
-static void paint_curve_lines(vram_view *view)
-{
-    const colour_theme *colours = theme_of(view);
-    const vram_curves *curves = &view->panels[view->focus].curves;
-    const double full = (double)view->address_end;
-    int granted = -1;
-    int extent = -1;
-    int external = -1;
-    for (uint32_t i = 0; i < curves->width; i++) {
-        const vram_curve_column *at = &curves->columns[i];
-        const int live = height_of(view, (double)at->greatest.live_bytes / full);
-        vram_fill(&view->raster,
-                  (vram_rect){view->curves.x + (int)i, live, 1,
-                              view->curves.y + view->curves.height - live},
-                  vram_mix(colours->panel, colours->accent, 110));
-    }
-    for (uint32_t i = 0; i < curves->width; i++) {
-        const vram_curve_column *at = &curves->columns[i];
-        put_line(view, (int)i, (double)at->least.extent_bytes / full,
-                 (double)at->greatest.extent_bytes / full, &extent, extent_colour(view));
-        put_line(view, (int)i, at->least_external, at->greatest_external, &external,
-                 external_colour(view));
-        put_line(view, (int)i, (double)vram_moment_granted(&at->least) / full,
-                 (double)vram_moment_granted(&at->greatest) / full, &granted, granted_colour(view));
-    }
-}
-
-static void paint_curve_names(vram_view *view)
-{
-    const colour_theme *colours = theme_of(view);
-    const int letters = letters_of(view);
-    const struct {
-        const char *words;
-        vram_colour colour;
-    } names[] = {{"live", colours->accent},
-                 {"granted", granted_colour(view)},
-                 {"extent", extent_colour(view)},
-                 {"external fragmentation, 0 to 100 %", external_colour(view)}};
-    char full[VRAM_SIZE_TEXT];
-    char text[80];
-    const int baseline = view->curves.y + letters * 11 / 10;
-    double x = view->curves.x + letters / 2;
-    snprintf(text, sizeof text, "%.40s, up to %s:", view->panels[view->focus].timeline->backend,
-             vram_format_size(view->address_end, full));
-    const double end = view->curves.x + view->curves.width;
-    x += put(view, x, baseline, end - x, colours->ink, text) + letters;
-    for (size_t i = 0; i < 4; i++)
-        x += put(view, x, baseline, end - x, names[i].colour, names[i].words) + letters;
-}
-
-static int x_of_event(const vram_view *view, uint64_t event)
-{
-    return view->scrubber.x +
-           (int)lround((double)event / (double)view->events * (view->scrubber.width - 1));
-}
-
-/* Refusals of every panel shown, and the asks that were refused when recorded. */
-static void paint_marks(vram_view *view)
-{
-    const colour_theme *colours = theme_of(view);
-    const int size = letters_of(view) / 2;
-    for (int i = 0; i < view->panel_count; i++) {
-        const vram_timeline *timeline = view->panels[i].timeline;
-        if (!view->panels[i].shown)
-            continue;
-        for (size_t k = 0; k < timeline->failure_count; k++) {
-            const int x = x_of_event(view, timeline->failures[k].event);
-            if (k > 0 && x == x_of_event(view, timeline->failures[k - 1].event))
-                continue;
-            vram_pointer_down(&view->raster, x, view->scrubber.y + view->scrubber.height / 2, size,
-                              colours->alarm);
-        }
-    }
-    const panel *of = &view->panels[view->focus];
-    for (size_t i = 0; i < of->try_count; i++)
-        vram_line_down(&view->raster, x_of_event(view, of->tries[i]), view->curves.y,
-                       view->curves.height, 1, 3, 3, colours->alarm);
-}
-
-/* The life of the followed block along the scrubber. */
-static void paint_followed_life(vram_view *view)
-{
-    if (view->followed_panel == NO_PANEL)
-        return;
-    const vram_timeline *timeline = view->panels[view->followed_panel].timeline;
-    const vram_life *life = &timeline->lives[view->followed_block];
-    const int from = x_of_event(view, timeline->ops[life->birth].event);
-    const int to = life->death == UINT32_MAX ? x_of_event(view, view->events)
-                                             : x_of_event(view, timeline->ops[life->death].event);
-    vram_fill(&view->raster,
-              (vram_rect){from, view->scrubber.y + view->scrubber.height / 3, to - from + 1,
-                          view->scrubber.height / 3},
-              theme_of(view)->alarm);
-}
-
-static void paint_curves(vram_view *view)
-{
-    const colour_theme *colours = theme_of(view);
-    vram_fill(&view->raster, view->curves, colours->panel);
-    paint_curve_lines(view);
-    paint_curve_names(view);
-    vram_frame(&view->raster, view->curves, 1, colours->line);
-    vram_fill(&view->raster, view->scrubber, colours->never);
-    const int x = x_of_event(view, view->event);
-    vram_fill(&view->raster,
-              (vram_rect){view->scrubber.x, view->scrubber.y, x - view->scrubber.x,
-                          view->scrubber.height},
-              vram_mix(colours->never, colours->accent, 110));
-    paint_followed_life(view);
-    paint_marks(view);
-    vram_fill(&view->raster,
-              (vram_rect){x - 1, view->curves.y, 2,
-                          view->scrubber.y + view->scrubber.height - view->curves.y},
-              colours->ink);
 }
 
 /* ---- status ---- */
 
 static void paint_status(vram_view *view)
 {
-    const colour_theme *colours = theme_of(view);
+    const vram_theme *colours = theme_of(view);
     const int letters = letters_of(view);
     const int baseline = view->status.y + letters * 13 / 10;
     char event[32];
@@ -396,10 +171,10 @@ static void paint_status(vram_view *view)
     char speed[32];
     char time[48] = "";
     char text[300];
-    const vram_cursor *cursor = view->panels[view->focus].cursor;
-    if (cursor->timeline->has_clock && cursor->op > 0)
+    const panel *of = &view->panels[view->focus];
+    if (of->timeline->has_clock && of->op > 0)
         snprintf(time, sizeof time, ", %.6f s",
-                 (double)cursor->timeline->ops[cursor->op - 1].time_ns / 1e9);
+                 (double)of->timeline->ops[of->op - 1].time_ns / 1e9);
     if (view->asking)
         snprintf(text, sizeof text, "go to: %s_", view->asked);
     else if (view->message_seconds > 0)
@@ -422,7 +197,7 @@ static void paint_status(vram_view *view)
 /* A box of lines, kept on the picture. */
 static void paint_box(vram_view *view, int x, int y, const char *text)
 {
-    const colour_theme *colours = theme_of(view);
+    const vram_theme *colours = theme_of(view);
     const int letters = letters_of(view);
     const int line_height = letters * 14 / 10;
     double widest = 0;
@@ -463,10 +238,12 @@ static void paint_hover(vram_view *view)
         !address_at(view, &view->panels[index], view->x, view->y, &address_bytes))
         return;
     const panel *of = &view->panels[index];
-    const size_t found = vram_cursor_at(of->cursor, address_bytes);
+    if (view->playing && of->moment.live_blocks > HOVER_LIVE)
+        return; /* finding a block among so many takes longer than a frame */
+    const size_t found = look_closely(of) ? vram_cursor_at(of->cursor, address_bytes) : SIZE_MAX;
     if (found == SIZE_MAX)
         snprintf(text, sizeof text, "%s\n0x%llx",
-                 address_bytes >= of->cursor->highest_bytes ? "never used so far" : "free",
+                 address_bytes >= of->highest_bytes ? "never used so far" : "free",
                  (unsigned long long)address_bytes);
     else
         describe_block(view, of, of->cursor->live[found].block, text, sizeof text);
@@ -487,7 +264,7 @@ static void paint_followed(vram_view *view)
 
 static void paint_help(vram_view *view)
 {
-    const colour_theme *colours = theme_of(view);
+    const vram_theme *colours = theme_of(view);
     const int letters = letters_of(view);
     char text[4096] = "";
     FILE *out = fmemopen(text, sizeof text - 1, "w");
@@ -528,14 +305,15 @@ static void paint_help(vram_view *view)
 
 const uint32_t *vram_view_paint(vram_view *view, int *width, int *height)
 {
-    bool painted = seek_all(view);
+    bool painted = true;
+    seek_all(view);
     vram_fill(&view->raster, (vram_rect){0, 0, view->raster.width, view->raster.height},
               theme_of(view)->ground);
     for (int i = 0; i < view->panel_count; i++)
         if (view->panels[i].shown)
             painted = paint_panel(view, &view->panels[i]) && painted;
     paint_legend(view);
-    paint_curves(view);
+    painted = paint_curves(view) && painted;
     paint_status(view);
     paint_followed(view);
     paint_hover(view);
@@ -551,6 +329,6 @@ bool vram_view_save(vram_view *view, const char *path, vram_error *error)
     int width;
     int height;
     return vram_view_paint(view, &width, &height) != NULL
-               ? vram_png_save(&view->raster, path, error)
+               ? vram_png_save(&view->raster, 0, path, error)
                : vram_fail(error, "%s: the host is out of memory", path);
 }

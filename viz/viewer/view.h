@@ -1,52 +1,42 @@
 /*
  * view.h - the viewer's state: what is shown, and where on the picture. Not installed.
  *
- *   view.c    state, time, what a key does       layout.c  where everything is
- *   map.c     an arena at one moment as cells    paint.c   draws it all into the raster
- *   hands.c   pointer: zoom, pan, hover, follow  script.c, film.c, window.c  drive it
+ *   view.c    state and time                     layout.c  where everything is
+ *   keys.c    what a key does                    paint.c   draws it all into the raster
+ *   hands.c   pointer: zoom, pan, hover, follow  map.c     an arena at one moment, by cells.c
+ *   script.c, film.c, window.c  drive it         curves.c  the curves and the scrubber
  */
 #ifndef VRAMLAB_VIZ_VIEW_H
 #define VRAMLAB_VIZ_VIEW_H
 
-#include "../raster.h"
-#include "../text.h"
+#include "../figure.h"
+#include "cells.h"
 
 #include <vramlab/cursor.h>
+#include <vramlab/moments.h>
 #include <vramlab/viewer.h>
 
 typedef enum map_layout { MAP_ROWS, MAP_HILBERT, MAP_TIME, MAP_LAYOUTS } map_layout;
 
-typedef enum colour_by {
-    BY_SIZE,
-    BY_AGE,
-    BY_OCCUPANCY,
-    BY_STREAM,
-    BY_TAG,
-    BY_STATE,
-    COLOURS
-} colour_by;
-
-/* What BY_STATE tells apart; the first are kinds of colour, free and never have their own. */
-typedef enum block_state { STATE_LIVE, STATE_ROUNDING, STATE_PENDING, STATES } block_state;
-
-typedef struct colour_theme {
-    vram_colour ground, panel, ink, grey, line, free, never, accent, alarm;
-} colour_theme;
-
 typedef struct panel {
     const vram_timeline *timeline;
-    vram_cursor *cursor;
+    vram_history history;
+    vram_moments moments;
+    vram_cursor *cursor; /* stands where it was last needed */
+    vram_cells *cells;
     bool shown;
-    uint32_t *retired_at; /* by block: its RETIRE operation, or UINT32_MAX; NULL: there are none */
-    uint64_t largest_granted;
     uint32_t *tries; /* events of the asks that were refused when recorded */
     size_t try_count, try_capacity;
-    uint64_t largest_free_bytes; /* at the cursor's moment */
-    size_t largest_free_op;      /* for which it was computed; SIZE_MAX: none */
-    vram_curves curves;          /* of the width of the scrubber */
-    vram_rect box, map;          /* where the panel and its map are */
-    vram_raster heat;            /* MAP_TIME: the picture, made anew when it no longer fits */
+    size_t most_live;
+    size_t op; /* operations that have happened at the view's moment, and its numbers: */
+    vram_moment moment;
+    uint64_t highest_bytes; /* nothing above it was ever used until then */
+    vram_curves curves;     /* of the width of the scrubber */
+    vram_rect box, map;     /* where the panel and its map are */
+    vram_raster heat;       /* MAP_TIME: the picture, made anew when it no longer fits */
     vram_window heat_zoom;
+    vram_by heat_by;
+    bool heat_light;
 } panel;
 
 /* How cells lie: cell i covers cell_bytes from zoom.from + i * cell_bytes. */
@@ -67,7 +57,7 @@ struct vram_view {
     int speed;       /* events a second: 2^speed */
     double fraction; /* of an event, while playing */
     map_layout layout;
-    colour_by colour;
+    vram_key key; /* what colours mean */
     bool light;
     double scale;
     vram_window zoom; /* addresses shown */
@@ -89,10 +79,14 @@ struct vram_view {
     vram_font *font;
     vram_raster raster;
     vram_rect curves, scrubber, legend, status; /* set by lay_out */
-    struct cells *cells;                        /* map.c's own */
+    vram_raster curve_picture;                  /* the curves without playhead and marks, for: */
+    int curve_focus;
+    bool curve_light;
+    uint32_t *hilbert; /* [distance] = y << 16 | x, for the side below */
+    uint32_t hilbert_side;
 };
 
-const colour_theme *theme_of(const vram_view *view);
+const vram_theme *theme_of(const vram_view *view);
 int letters_of(const vram_view *view); /* size of ordinary lettering in pixels */
 
 /* layout.c */
@@ -100,19 +94,25 @@ void lay_out(vram_view *view);
 cell_grid grid_of(const vram_view *view, const panel *of);
 int panel_at(const vram_view *view, int x, int y); /* NO_PANEL */
 
+/* paint.c */
+double put(vram_view *view, double x, int baseline, double width, vram_colour colour,
+           const char *text); /* cut to the width; returns the width that it took */
+
+/* curves.c */
+bool paint_curves(vram_view *view);
+
 /* map.c */
+bool seek_maps(vram_view *view); /* numbers and cells to the view's moment; false: out of memory */
 bool paint_map(vram_view *view, panel *of);
 /* The address under a point of the panel's map; false when there is none. */
 bool address_at(const vram_view *view, const panel *of, int x, int y, uint64_t *address_bytes);
-void free_cells(vram_view *view);
-vram_colour colour_of_share(double share);                        /* of numeric colours */
-vram_colour colour_of_kind(const vram_view *view, uint32_t kind); /* of the others */
-bool colour_is_numeric(colour_by colour);
-const char *colour_name(colour_by colour);
 const char *layout_name(map_layout layout);
 
 /* view.c */
-bool seek_all(vram_view *view);
+void seek_all(vram_view *view);
+bool look_closely(const panel *of); /* brings the cursor to the moment; false: out of memory */
+bool set_colour(vram_view *view, vram_by by);
+void go_to_event(vram_view *view, uint64_t event);
 const vram_op *birth_of(const vram_timeline *timeline, uint32_t block);
 
 /* hands.c */

@@ -53,6 +53,9 @@ bool vram_view_resize(vram_view *view, int width, int height); /* false: out of 
 /* Lets the time of playing pass. */
 void vram_view_tick(vram_view *view, double seconds);
 
+/* Makes at once all keyframes that ticks would make by and by. */
+void vram_view_settle(vram_view *view);
+
 /* "40%", "event=1234", "time=0.5" (seconds), "failure", "start", "end". False with a message. */
 bool vram_view_go(vram_view *view, const char *where, vram_error *error);
 

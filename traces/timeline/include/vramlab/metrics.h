@@ -91,6 +91,9 @@ typedef struct vram_curves {
 /* Makes curves of `width` columns over the window; no spike is lost to the width. */
 bool vram_curves_make(const vram_timeline *timeline, vram_axis axis, vram_window window,
                       uint32_t width, vram_curves *curves, vram_error *error);
+/* The same curves at another width: each column has the extremes of all that it overlaps. */
+bool vram_curves_resample(const vram_curves *from, uint32_t width, vram_curves *curves,
+                          vram_error *error);
 void vram_curves_free(vram_curves *curves);
 
 #ifdef __cplusplus

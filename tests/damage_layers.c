@@ -3,6 +3,7 @@
  * damage their structure, by the name of the invariant that it breaks. (magazine:
  * damage_magazine.c)
  */
+#include "damage.h"
 #include "layers/pointer.c"
 #include "layers/reserve.c"
 #include "layers/stream.h"
@@ -153,12 +154,7 @@ Test(damage_layers, every_damage_is_noticed_under_its_invariant)
 {
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         vram_backend *backend = make(damages[i].spec);
-        vram_fault fault = {.invariant = "none"};
         damages[i].inflict(backend);
-        cr_expect(!vram_check(backend, &fault), "%s: %s went unnoticed", damages[i].spec,
-                  damages[i].name);
-        cr_expect_str_eq(fault.invariant, damages[i].invariant, "%s: %s", damages[i].spec,
-                         damages[i].name);
-        vram_destroy(backend);
+        expect_noticed(backend, damages[i].spec, damages[i].name, damages[i].invariant);
     }
 }

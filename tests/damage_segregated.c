@@ -3,6 +3,7 @@
  * shares are read from text and from a profile.
  */
 #include "backends/segregated.c"
+#include "damage.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -83,15 +84,12 @@ Test(damage_segregated, every_damage_is_noticed_under_its_invariant)
 {
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         vram_backend *backend = make("segregated:classes=2KiB/8KiB/32KiB", 16 * MIB);
-        vram_fault fault = {0};
         take(backend, 2000, 0);
         take(backend, 8000, 0);
         take(backend, 30000, 0);
         take(backend, 5 * MIB / 4, 0);
         damages[i].inflict((segregated *)backend);
-        cr_expect(!vram_check(backend, &fault), "%s went unnoticed", damages[i].name);
-        cr_expect_str_eq(fault.invariant, damages[i].invariant, "%s", damages[i].name);
-        vram_destroy(backend);
+        expect_noticed(backend, "segregated", damages[i].name, damages[i].invariant);
     }
 }
 

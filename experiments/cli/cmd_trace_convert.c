@@ -3,6 +3,7 @@
  */
 #include "cli/job.h"
 
+#include <vramlab/perfetto.h>
 #include <vramlab/write.h>
 
 #include <inttypes.h>
@@ -10,12 +11,12 @@
 #include <string.h>
 
 typedef struct fields {
+    job_fields job; /* first */
     const char *out;
     const char *to;
     const char *inflate_limit;
     const char *like;
-    uint64_t device;
-    bool strict;
+    const char *export;
 } fields;
 
 #define OUT_ROW                                                                                    \
@@ -34,15 +35,14 @@ typedef struct fields {
 static const option_row convert_options[] = {
     OUT_ROW,
     TO_ROW,
-    {.name = "--device",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .offset = offsetof(fields, device),
-     .help = "PyTorch, RMM of 2019, Nsight: whose history to read (default 0)"},
-    {.name = "--strict",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(fields, strict),
-     .help = "an anomaly of the trace is an error rather than a count"},
+    {.name = "--export",
+     .kind = OPTION_WORD,
+     .words = "perfetto",
+     .offset = offsetof(fields, export),
+     .help = "instead: replay on --backend and write live, granted, free by cause and\n"
+             "fragmentation over time as Chrome trace JSON, which ui.perfetto.dev opens"},
+    JOB_ARENA_ROW,
+    JOB_OPTION_ROWS,
     {.name = "--inflate-limit",
      .kind = OPTION_TEXT,
      .value = "SIZE",
@@ -68,13 +68,14 @@ static int generate_run(int count, char **arguments);
 
 const command command_trace_convert = {
     .name = "trace convert",
-    .usage = "TRACE -o FILE [--to FORMAT]",
+    .usage = "TRACE -o FILE [--to FORMAT | --export perfetto --backend B]",
     .summary = "translate a trace, and say what the format could not hold",
     .text =
         "Reads a trace of any format and writes it in another. What the format has no place for\n"
         "is counted and named.\n\n"
         "  vramlab trace convert job.pickle -o job.vt.gz\n"
-        "  vramlab trace convert job.vt.gz -o job.csv --to rmm-csv",
+        "  vramlab trace convert job.vt.gz -o job.csv --to rmm-csv\n"
+            "  vramlab trace convert job.pickle --export perfetto -b caching -o job.json",
     .options = convert_options,
     .run = convert_run,
 };
@@ -136,6 +137,41 @@ static int convert(const command *self, const char *path, const fields *given,
     return EXIT_DONE;
 }
 
+static bool replay_and_write(const replay_job *job, const char *path, vram_error *error)
+{
+    vram_backend *backend = NULL;
+    vram_timeline timeline = {0};
+    vram_replay_result result;
+    const vram_replay_options how = {
+        .tries = true, .look_at_event = UINT64_MAX, .record = &timeline, .progress = progress_show};
+    progress_begin(job->specs[0]);
+    const bool written = job_backend(job, 0, job->arena_bytes, &backend, error) &&
+                         vram_replay(job->trace, backend, &how, &result, error) &&
+                         vram_perfetto_write(&timeline, path, error);
+    progress_end();
+    vram_timeline_free(&timeline);
+    vram_destroy(backend);
+    return written;
+}
+
+static int export_timeline(const char *path, const fields *given)
+{
+    replay_job job;
+    vram_error error = {""};
+    int status = job_open(&job, &command_trace_convert, &given->job, path);
+    if (status < 0 && (given->job.backends == NULL || job.spec_count != 1))
+        status = fail_with(&command_trace_convert,
+                           "--export replays on one backend: name it with --backend");
+    if (status < 0)
+        status = replay_and_write(&job, given->out, &error)
+                     ? EXIT_DONE
+                     : fail_with(&command_trace_convert, "%s", error.text);
+    if (status == EXIT_DONE)
+        printf("%s: open it in ui.perfetto.dev\n", given->out);
+    job_close(&job);
+    return status;
+}
+
 static int convert_run(int count, char **arguments)
 {
     fields given = {0};
@@ -146,12 +182,16 @@ static int convert_run(int count, char **arguments)
         return fail_with(&command_trace_convert,
                          "one trace and a file to write are expected: vramlab trace convert TRACE "
                          "-o FILE");
+    if (given.export != NULL)
+        return export_timeline(arguments[0], &given);
+    if (given.job.backends != NULL || given.job.arena != NULL)
+        return fail_with(&command_trace_convert, "--backend and --arena go with --export");
     vram_error error = {""};
-    vram_trace_options how = {.strict = given.strict, .progress = progress_show};
-    if (given.device > UINT32_MAX)
+    vram_trace_options how = {.strict = given.job.strict, .progress = progress_show};
+    if (given.job.device > UINT32_MAX)
         return fail_with(&command_trace_convert, "--device: %" PRIu64 " is out of range",
-                         given.device);
-    how.device = (uint32_t)given.device;
+                         given.job.device);
+    how.device = (uint32_t)given.job.device;
     if (given.inflate_limit != NULL &&
         !vram_parse_size(given.inflate_limit, 0, &how.inflate_limit, &error))
         return fail_with(&command_trace_convert, "--inflate-limit: %s", error.text);

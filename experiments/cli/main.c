@@ -6,6 +6,7 @@
 #include <string.h>
 
 extern const command command_bench;
+extern const command command_check;
 extern const command command_compare;
 extern const command command_fit;
 extern const command command_heatmap;
@@ -25,6 +26,7 @@ static const command *const commands[] = { /* a row each, so that two additions 
     &command_view,
     &command_trace,
     &command_bench,
+    &command_check,
     &command_sweep,
     &command_stats,
     &command_validate,

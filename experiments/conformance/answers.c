@@ -128,15 +128,22 @@ static bool reason_is_right(vram_player *self, const vram_request *request,
         return stage_find(self->stage, "explain", "fragmented: enough bytes are free in all",
                           "%" PRIu64 " bytes were refused as \"%s\" with %" PRIu64 " free",
                           size_bytes, name, failure->free_bytes);
-    if (failure->reason == VRAM_REASON_FRAGMENTED &&
-        request->align_bytes <= self->backend->unit_bytes &&
-        size_bytes <= failure->largest_free_bytes)
-        return stage_find(self->stage, "explain",
-                          "fragmented: the request is larger than any that could be served",
-                          "%" PRIu64 " bytes were refused (%s), %" PRIu64
-                          " are said to be the largest that could be served",
-                          size_bytes, name, failure->largest_free_bytes);
     return true;
+}
+
+/* Fragmented is right only when it could not have been served. */
+static bool largest_is_less(vram_player *self, const vram_request *request,
+                            const vram_failure *failure)
+{
+    if (failure->reason != VRAM_REASON_FRAGMENTED ||
+        request->align_bytes > self->backend->unit_bytes ||
+        request->size_bytes > failure->largest_free_bytes)
+        return true;
+    return stage_find(
+        self->stage, "explain", "fragmented: the request is larger than any that could be served",
+        "%" PRIu64 " bytes were refused (%s), %" PRIu64
+        " are said to be the largest that could be served",
+        request->size_bytes, vram_reason_name(failure->reason), failure->largest_free_bytes);
 }
 
 static bool refusal_is_right(vram_player *self, const vram_request *request)
@@ -154,8 +161,9 @@ static bool refusal_is_right(vram_player *self, const vram_request *request)
     };
     stage_call(self->stage, "walk");
     vram_walk(self->backend, search_fit, &search);
-    return !search.found ||
-           stage_find(self->stage, "refusal",
+    if (!search.found)
+        return largest_is_less(self, request, &failure);
+    return stage_find(self->stage, "refusal",
                       "a request that fits a free span of the walk is served",
                       "%" PRIu64 " bytes at a multiple of %" PRIu64
                       " were refused (%s) with [%" PRIu64 ", %" PRIu64 ") free",

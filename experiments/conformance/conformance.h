@@ -54,7 +54,7 @@ const vram_property *property_at(size_t index);
 vram_verdict property_run(const vram_property *self, vram_stage *stage, const vram_effort *effort,
                           uint64_t seed);
 
-/* Plays the stage's script once more. */
+/* Plays the stage's script, perhaps changed since, once more. */
 vram_verdict property_judge(const vram_property *self, vram_stage *stage);
 
 #endif

@@ -46,19 +46,78 @@ static bool try_alloc(vram_player *self, uint64_t size_bytes, vram_block *block)
     return vram_alloc(self->backend, (vram_request){.size_bytes = size_bytes}, block) == VRAM_OK;
 }
 
+/* The same as two acts, so that the script shows what was done should they break something. */
+static bool try_as_acts(vram_player *self, uint64_t size_bytes)
+{
+    vram_script *script = &self->stage->script;
+    const uint64_t served = self->stage->served;
+    script_add(script, (vram_act){.kind = ACT_ALLOC, .size_bytes = size_bytes});
+    script_add(script, (vram_act){.kind = ACT_RELEASE});
+    player_acts(self, script->count - 2, script->count);
+    return self->stage->served > served;
+}
+
+static bool try_and_release(vram_player *self, uint64_t size_bytes)
+{
+    vram_block block;
+    if (!try_alloc(self, size_bytes, &block))
+        return false;
+    stage_call(self->stage, "release");
+    vram_release(self->backend, block);
+    return true;
+}
+
+/* The largest request that is served, by bisection; 0: none. */
+static uint64_t bisect_served(vram_player *self, bool (*is_served)(vram_player *, uint64_t))
+{
+    uint64_t served_bytes = 0;
+    uint64_t refused_bytes = self->stage->script.arena_bytes + 1;
+    while (refused_bytes - served_bytes > 1 && !self->stage->finding.found) {
+        const uint64_t tried_bytes = served_bytes + (refused_bytes - served_bytes) / 2;
+        if (is_served(self, tried_bytes))
+            served_bytes = tried_bytes;
+        else
+            refused_bytes = tried_bytes;
+    }
+    return served_bytes;
+}
+
+vram_verdict judge_largest_served(vram_stage *stage, const vram_ops **ops)
+{
+    vram_player player;
+    stage->finding = (vram_finding){.found = false};
+    const vram_opening opening = player_open(&player, stage);
+    if (opening == OPENING_DONE) {
+        *ops = player.backend->ops;
+        stage->script.served_bytes = bisect_served(&player, try_as_acts);
+    }
+    player_close(&player);
+    return opening == OPENING_DONE ? verdict_of(stage) : refused(opening);
+}
+
+static uint64_t served_by_fresh(vram_stage *stage)
+{
+    vram_player fresh;
+    uint64_t served_bytes = 0;
+    if (player_open(&fresh, stage) == OPENING_DONE)
+        served_bytes = bisect_served(&fresh, try_and_release);
+    player_close(&fresh);
+    return served_bytes;
+}
+
 static bool is_as_good_as_new(vram_player *self)
 {
-    const uint64_t served_bytes = self->stage->script.served_bytes;
     vram_block block;
-    if (!player_release_all(self) || !player_settle(self) || served_bytes == 0)
+    if (!player_release_all(self) || !player_settle(self))
         return false;
+    const uint64_t served_bytes = served_by_fresh(self->stage);
     const vram_stats stats = vram_stats_of(self->backend);
     if (stats.granted_bytes != 0 || stats.live_blocks != 0 || stats.pending_bytes != 0)
         return stage_find(self->stage, "recovery", "an empty arena has nothing granted or pending",
                           "%" PRIu64 " bytes are granted in %" PRIu64 " blocks, %" PRIu64
                           " are pending",
                           stats.granted_bytes, stats.live_blocks, stats.pending_bytes);
-    if (try_alloc(self, served_bytes, &block))
+    if (served_bytes == 0 || try_alloc(self, served_bytes, &block))
         return true;
     return stage_find(self->stage, "recovery",
                       "when all is released, what a fresh backend served is served again",
@@ -202,30 +261,6 @@ static bool largest_is_true(vram_player *self)
 vram_verdict judge_largest(vram_stage *stage)
 {
     return play_then(stage, largest_is_true);
-}
-
-bool judge_largest_served(vram_stage *stage, uint64_t *served_bytes, const vram_ops **ops)
-{
-    *served_bytes = 0;
-    vram_player player;
-    const vram_opening opening = player_open(&player, stage);
-    if (opening == OPENING_DONE) {
-        *ops = player.backend->ops;
-        uint64_t refused_bytes = stage->script.arena_bytes + 1;
-        while (refused_bytes - *served_bytes > 1) {
-            const uint64_t tried_bytes = *served_bytes + (refused_bytes - *served_bytes) / 2;
-            vram_block block;
-            if (try_alloc(&player, tried_bytes, &block)) {
-                *served_bytes = tried_bytes;
-                stage_call(stage, "release");
-                vram_release(player.backend, block);
-            } else {
-                refused_bytes = tried_bytes;
-            }
-        }
-    }
-    player_close(&player);
-    return opening == OPENING_DONE;
 }
 
 /* ---- host memory ---- */

@@ -17,7 +17,8 @@ vram_verdict judge_leaks(vram_stage *stage);   /* create, play, destroy: no host
 vram_verdict
 judge_starvation(vram_stage *stage); /* no host memory: an answer, and nothing has changed */
 
-/* The largest request that a fresh backend serves in the script's arena, by bisection; 0: none. */
-bool judge_largest_served(vram_stage *stage, uint64_t *served_bytes, const vram_ops **ops);
+/* Finds the largest request that a fresh backend serves in the script's arena (0: none) and its
+ * table. The script, which must be empty, then holds what was tried. */
+vram_verdict judge_largest_served(vram_stage *stage, const vram_ops **ops);
 
 #endif

@@ -33,6 +33,7 @@ vram_opening player_open(vram_player *self, vram_stage *stage)
     stage_call(stage, "create");
     if (!vram_create_from_text(stage->spec, &config, &self->backend, &error)) {
         self->backend = NULL;
+        snprintf(stage->refusal, sizeof stage->refusal, "%.255s", error.text);
         if (error.text[0] != '\0')
             return OPENING_REFUSED;
         stage_find(stage, "create", "an arena that cannot be had is refused with a message",
@@ -70,7 +71,7 @@ bool player_examine(vram_player *self)
         return stage_find(self->stage, "conservation",
                           "the walk tiles the arena, and it, the six parts of stats and the live "
                           "blocks agree",
-                          "%s", error.text);
+                          "%.255s", error.text);
     return true;
 }
 

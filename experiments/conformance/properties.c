@@ -290,12 +290,12 @@ static vram_verdict run_round(const vram_property *self, vram_stage *stage, vram
     vram_script *script = &stage->script;
     script->arena_bytes = shape->arena_bytes;
     script->unit_bytes = shape->unit_bytes;
-    script->served_bytes = 0;
     script->count = 0;
-    stage->finding = (vram_finding){.found = false};
     const vram_ops *ops = NULL;
-    if (!judge_largest_served(stage, &script->served_bytes, &ops))
-        return stage->finding.found ? BROKEN : NOT_POSSIBLE;
+    const vram_verdict probed = judge_largest_served(stage, &ops);
+    if (probed != HOLDS)
+        return probed;
+    script->count = 0;
     if (self->offered != NULL && !self->offered(ops))
         return NOT_OFFERED;
     self->plan(script, dice, ops, round);

@@ -24,6 +24,8 @@ typedef struct stage {
     volatile uint64_t beats;   /* calls made so far */
     volatile uint64_t steps;   /* acts played so far, over all scripts */
     volatile uint64_t served;  /* allocations among them that were served */
+    volatile uint32_t verdict; /* of a child that came to its end; UINT32_MAX until then */
+    char refusal[256];         /* the last message of a create that refused an arena */
     vram_finding finding;
     vram_script script;
 } vram_stage;

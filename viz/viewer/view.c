@@ -308,6 +308,11 @@ bool vram_view_is_playing(const vram_view *self)
     return self->playing;
 }
 
+bool vram_view_needs_paint(const vram_view *self)
+{
+    return self->playing || self->message_seconds > -0.1; /* once more when a message goes */
+}
+
 uint64_t vram_view_event(const vram_view *self)
 {
     return self->event;

@@ -172,25 +172,41 @@ static void save_if_asked(vram_view *view)
     vram_view_say(view, message);
 }
 
+/* Takes what has happened. False to leave; *any tells whether there was something. */
+static bool take_events(window *self, bool *any)
+{
+    SDL_Event event;
+    while (SDL_PollEvent(&event) == 1) {
+        *any = true;
+        if (!take_event(self, &event))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Polls rather than waits: SDL 2.26 ends a wait by sending the window an event on a connection of
+ * its own, and where that arrives after the window is gone, Xlib ends the program.
+ */
 static bool loop(window *self, vram_error *error)
 {
+    enum { REST_MS = 8 };
     uint64_t last = SDL_GetTicks64();
-    bool going = true;
+    bool stale = true; /* what is shown is not what is */
     bool ready = false;
-    while (going) {
-        SDL_Event event;
-        /* At rest, sleep until something happens; while playing, until the next frame is due. */
-        bool got = SDL_WaitEventTimeout(&event, vram_view_is_playing(*self->view) ? 5 : 100) == 1;
-        while (got && going) {
-            going = take_event(self, &event);
-            got = SDL_PollEvent(&event) == 1;
-        }
+    while (take_events(self, &stale)) {
         const uint64_t now = SDL_GetTicks64();
         vram_view_tick(*self->view, (double)(now - last) / 1000);
         last = now;
         save_if_asked(*self->view);
-        if (going && !show(self, error))
+        stale = stale || vram_view_needs_paint(*self->view);
+        if (!stale) {
+            SDL_Delay(REST_MS);
+            continue;
+        }
+        if (!show(self, error))
             return false;
+        stale = false;
         if (self->trace && !ready)
             puts("READY"), fflush(stdout);
         ready = true;

@@ -61,7 +61,8 @@ bool vram_view_go(vram_view *view, const char *where, vram_error *error);
 
 bool vram_view_wants_to_quit(const vram_view *view);
 bool vram_view_is_playing(const vram_view *view);
-uint64_t vram_view_event(const vram_view *view); /* events [0, this) have happened */
+bool vram_view_needs_paint(const vram_view *view); /* time alone changes what is shown */
+uint64_t vram_view_event(const vram_view *view);   /* events [0, this) have happened */
 /* One line that tells the state: "event=12 of=99 playing=0 layout=rows colour=size ..." for
  * scripts. */
 void vram_view_state(const vram_view *view, char *text, size_t text_bytes);

@@ -39,9 +39,19 @@ static const struct {
     {"compare " OOM " --out /dev/null/here", "--out"},
     {"fit " OOM " --step 7", "--step"},
     {"fit " OOM " --step abc", "'abc' is not a number"},
-    {"heatmap " OOM, "--backend names the backend to draw"},
-    {"heatmap " OOM " --backend list,buddy", "one backend is expected, not 2"},
-    {"heatmap " OOM " --backend list --size 9x9", "--size: '9x9'"},
+    {"heatmap", "a trace is expected"},
+    {"heatmap " OOM " --backend list --compare buddy", "give one"},
+    {"heatmap " OOM " --backend list --size 9x9", "9 x 9 pixels"},
+    {"heatmap " OOM " --backend list --size big", "--size: 'big'"},
+    {"heatmap " OOM " --backend list --by colour", "none of occupancy|size|age"},
+    {"heatmap " OOM " --backend list --window 5", "--window: '5' is not a stretch"},
+    {"heatmap " OOM " --backend list --window 9..5", "--window: '9..5' is empty"},
+    {"heatmap " OOM " --backend list --addresses 2GiB..1GiB", "--addresses: '2GiB..1GiB' is empty"},
+    {"heatmap " OOM " --backend list --addresses x..1GiB", "--addresses: 'x'"},
+    {"heatmap " OOM " --backend list --dpi 99999", "--dpi"},
+    {"view", "a trace is expected"},
+    {"view " OOM " --backend list --at soon --screenshot x.png", "'soon' is no moment"},
+    {"view " OOM " --backend list --size 5x5 --screenshot x.png", "5 x 5"},
     {"heatmap " OOM " --backend list -o /no/such/folder/f.png", "/no/such/folder/f.png"},
     {"trace", "usage: vramlab trace"},
     {"trace dance", "no subcommand is called 'dance'"},
@@ -64,7 +74,8 @@ Test(command, a_wrong_call_exits_2_and_is_told_what_would_be_right)
 
 Test(command, every_command_has_a_help_that_ends_well)
 {
-    static const char *const names[] = {"compare", "fit", "heatmap", "trace", "trace info", "list"};
+    static const char *const names[] = {"compare", "fit",        "heatmap", "view",
+                                        "trace",   "trace info", "list"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         said *help = vramlab("%s --help", names[i]);
         cr_expect(help->status == 0, "%s", names[i]);

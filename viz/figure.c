@@ -77,7 +77,7 @@ static bool next_tick(tick_walk *self, double *share, char label[40])
 
 static tick_walk left_ticks(const vram_pen *pen, vram_rect plot, vram_window bytes)
 {
-    return walk_ticks(bytes, vram_scale_of_bytes(bytes, plot.height, pen->letters * 4));
+    return walk_ticks(bytes, vram_scale_of_bytes(bytes, plot.height, pen->letters * 3));
 }
 
 static double widest_label(const vram_pen *pen, tick_walk ticks)
@@ -130,7 +130,7 @@ void vram_draw_lower_axis(const vram_pen *pen, vram_rect plot, vram_window windo
                           bool has_clock, bool labelled)
 {
     const vram_scale scale =
-        vram_scale_of_axis(window, axis, has_clock, plot.width, pen->letters * 8);
+        vram_scale_of_axis(window, axis, has_clock, plot.width, pen->letters * 6);
     tick_walk ticks = walk_ticks(window, scale);
     const int bottom = plot.y + plot.height + hair_of(pen);
     const int tick = tick_of(pen);

@@ -118,8 +118,8 @@ static void draw_refusals(const heat_figure *self, const heat_plot *plot)
     }
 }
 
-/* The words for the first refusal of a timeline, short or long. */
-static void tell_refusal(const vram_timeline *timeline, bool at_length, char *text, size_t bytes)
+/* The words for the first refusal, from the fullest down to what always fits. */
+static void tell_refusal(const vram_timeline *timeline, int briefness, char *text, size_t bytes)
 {
     const vram_op_failure *const first = &timeline->failures[0];
     char asked[VRAM_SIZE_TEXT], free_text[VRAM_SIZE_TEXT], largest[VRAM_SIZE_TEXT], event[32];
@@ -127,33 +127,45 @@ static void tell_refusal(const vram_timeline *timeline, bool at_length, char *te
     vram_format_size(first->free_bytes, free_text);
     vram_format_size(first->largest_free_bytes, largest);
     vram_format_count(first->event, event);
-    if (at_length)
+    switch (briefness) {
+    case 0:
         snprintf(text, bytes, "refused at event %s: %s asked, %s free, largest span %s (%s)", event,
                  asked, free_text, largest, first->reason);
-    else
+        break;
+    case 1:
         snprintf(text, bytes, "refused at event %s (%s)", event, first->reason);
+        break;
+    case 2:
+        snprintf(text, bytes, "refused at %s", event);
+        break;
+    default:
+        snprintf(text, bytes, "refused");
+        break;
+    }
 }
 
 static void draw_plot_words(const heat_figure *self, const heat_plot *plot)
 {
     const vram_pen *const pen = &self->pen;
     const vram_timeline *const timeline = plot->timeline;
-    const int baseline = plot->area.y - pen->letters * 7 / 10;
+    const int baseline = plot->area.y - pen->letters; /* pointers stand below */
     const bool refused = timeline->failure_count > 0;
+    double used = 0;
     char text[256] = "completes";
-    if (refused)
-        tell_refusal(timeline, self->count == 1, text, sizeof text);
-    if (self->count == 1) { /* the title says the rest */
-        if (refused)
-            vram_pen_text(pen, plot->area.x, baseline, pen->letters, plot->area.width,
-                          pen->theme->alarm, text);
+    if (self->count > 1) { /* else the title says it */
+        vram_pen_text(pen, plot->area.x, baseline, pen->letters, plot->area.width, pen->theme->ink,
+                      timeline->backend);
+        used = vram_text_width(pen->font, pen->letters, timeline->backend) + pen->letters;
+    } else if (!refused) {
         return;
     }
-    const double width = vram_text_width(pen->font, pen->letters, timeline->backend);
-    vram_pen_text(pen, plot->area.x, baseline, pen->letters, plot->area.width, pen->theme->ink,
-                  timeline->backend);
-    vram_pen_text(pen, plot->area.x + width + pen->letters, baseline, pen->letters,
-                  plot->area.width - width - pen->letters,
+    const double room = plot->area.width - used;
+    for (int briefness = self->count > 1 ? 1 : 0; refused && briefness < 4; briefness++) {
+        tell_refusal(timeline, briefness, text, sizeof text);
+        if (vram_text_width(pen->font, pen->letters, text) <= room)
+            break;
+    }
+    vram_pen_text(pen, plot->area.x + used, baseline, pen->letters, room,
                   refused ? pen->theme->alarm : pen->theme->grey, text);
 }
 
@@ -207,11 +219,18 @@ static void draw_peaks(const heat_figure *self)
     draw_peak(self, plot->peak_live_bytes, live_y, "peak live");
 }
 
+/* Peaks are of the whole arena, so they stand by a single plot of all of it. */
+static bool has_peaks(const heat_figure *self)
+{
+    return self->count == 1 && self->options->bytes.to == 0;
+}
+
 static double peaks_width(const heat_figure *self)
 {
-    return self->count > 1 ? 0
-                           : vram_text_width(self->pen.font, self->pen.letters, "1023.00 MiB") +
-                                 self->pen.letters;
+    const vram_pen *const pen = &self->pen;
+    return has_peaks(self)
+               ? vram_text_width(pen->font, pen->letters, "1023.00 MiB") + pen->letters * 1.5
+               : 0;
 }
 
 /* ---- words above everything ---- */
@@ -308,11 +327,10 @@ static bool lay_out(heat_figure *self)
     const int gap = letters * 15 / 10;
     const int head = self->count == 1 && self->plots[0].timeline->failure_count == 0
                          ? letters * 55 / 10
-                         : letters * 68 / 10;
-    const int row_gap = letters * 24 / 10;
+                         : letters * 70 / 10;
+    const int row_gap = letters * 27 / 10;
     const int foot = vram_lower_axis_height(&self->pen) + letters * 4 / 10;
-    const int right =
-        key_width + letters * 3 + (int)(self->count == 1 ? peaks_width(self) + letters / 2.0 : 0);
+    const int right = key_width + letters * 3 + (int)peaks_width(self);
     const vram_rect guess = {0, 0, 0, self->raster.height - head - foot};
     const int columns =
         vram_columns_for(self->count, self->raster.width - right, guess.height, 1.5);
@@ -380,7 +398,7 @@ static bool draw(heat_figure *self, vram_error *error)
         draw_refusals(self, plot);
         draw_plot_words(self, plot);
     }
-    if (self->count == 1)
+    if (has_peaks(self))
         draw_peaks(self);
     vram_draw_key(pen, &self->key, self->key_x, self->key_top, self->key_bottom);
     draw_words(self);

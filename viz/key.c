@@ -226,17 +226,24 @@ static void mark_sizes(const vram_key *key, vram_key_marks *marks)
     }
 }
 
+/* Ages spread over six powers of ten at most: below, all are young. */
+static double youngest(const vram_key *key)
+{
+    return fmax(1, (double)key->span / 1e6);
+}
+
 static double age_share(const vram_key *key, double age)
 {
-    return log2(fmax(0, age) + 1) / log2((double)key->span + 1);
+    const double young = youngest(key);
+    return log2(fmax(0, age) / young + 1) / log2((double)key->span / young + 1);
 }
 
 static void mark_ages(const vram_key *key, vram_key_marks *marks)
 {
     static const char *const units[] = {"ns", "\xc2\xb5s", "ms", "s"};
     const int decades = (int)floor(log10((double)key->span + 1));
-    const int every = decades / 7 + 1;
-    for (int decade = 0; decade <= decades; decade += every) {
+    const int first = (int)ceil(log10(youngest(key)) - 1e-9);
+    for (int decade = first; decade <= decades; decade++) {
         const double age = pow(10, decade);
         char label[24];
         char count[32];

@@ -1,7 +1,7 @@
 /*
  * cmd_view.c - `vramlab view`: the animated map, several backends in step.
  */
-#include "cli/job.h"
+#include "cli/shelf.h"
 
 #include <viewer/window.h>
 
@@ -9,8 +9,8 @@
 #include <string.h>
 
 typedef struct fields {
-    job_fields job; /* first */
-    bool skip, light;
+    shelf_fields shelf; /* first */
+    bool light;
     const char *layout, *colour, *size, *at;
     double scale;
     const char *screenshot, *frames, *video, *script, *save;
@@ -18,8 +18,7 @@ typedef struct fields {
 } fields;
 
 static const option_row options[] = {
-    JOB_ARENA_ROW,
-    JOB_OPTION_ROWS,
+    SHELF_OPTION_ROWS,
     {.name = "--at",
      .kind = OPTION_TEXT,
      .value = "MOMENT",
@@ -49,10 +48,6 @@ static const option_row options[] = {
      .value = "X",
      .offset = offsetof(fields, scale),
      .help = "of letters and cells, 0.5 to 4 (default 1)"},
-    {.name = "--skip-failures",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(fields, skip),
-     .help = "go on after a refused request; default: the replay ends there"},
     {.name = "--screenshot",
      .kind = OPTION_TEXT,
      .value = "F.png",
@@ -119,94 +114,19 @@ const command command_view = {
     .run = view_run,
 };
 
-/* The timelines that are shown. */
-typedef struct shelf {
-    vram_timeline timelines[VRAM_VIEW_PANELS];
-    size_t count;
-} shelf;
-
-static void shelf_free(shelf *self)
-{
-    for (size_t i = 0; i < self->count; i++)
-        vram_timeline_free(&self->timelines[i]);
-    self->count = 0;
-}
-
-static bool shelf_has_room(const shelf *self, vram_error *error)
-{
-    return self->count < VRAM_VIEW_PANELS ||
-           vram_fail(error, "at most %d panels: name fewer backends with --backend",
-                     VRAM_VIEW_PANELS);
-}
-
-static bool replay_one(const replay_job *job, const fields *given, size_t index, shelf *out,
-                       vram_error *error)
-{
-    vram_backend *backend = NULL;
-    vram_replay_result result;
-    if (!shelf_has_room(out, error))
-        return false;
-    const vram_replay_options how = {
-        .on_failure = given->skip ? VRAM_SKIP_FAILURES : VRAM_STOP_AT_FAILURE,
-        .tries = true,
-        .look_at_event = UINT64_MAX,
-        .record = &out->timelines[out->count],
-        .progress = progress_show,
-    };
-    progress_begin(job->specs[index]);
-    const bool done = job_backend(job, index, job->arena_bytes, &backend, error) &&
-                      vram_replay(job->trace, backend, &how, &result, error);
-    progress_end();
-    out->count++; /* a timeline is freed even after a failure */
-    vram_destroy(backend);
-    return done;
-}
-
-/* Adds what a file holds: a saved timeline, or a trace on each backend. -1 to go on. */
-static int add_file(const char *path, const fields *given, shelf *out)
-{
-    vram_error error = {""};
-    if (vram_timeline_is_file(path)) {
-        if (!shelf_has_room(out, &error) ||
-            !vram_timeline_load(path, &out->timelines[out->count], &error))
-            return fail_with(&command_view, "%s", error.text);
-        out->count++;
-        return -1;
-    }
-    replay_job job;
-    int status = job_open(&job, &command_view, &given->job, path);
-    for (size_t i = 0; status < 0 && i < job.spec_count; i++)
-        if (!replay_one(&job, given, i, out, &error))
-            status = fail_with(&command_view, "%s", error.text);
-    job_close(&job);
-    return status;
-}
-
-static bool read_size(const char *text, vram_view_options *how)
-{
-    unsigned width = 0;
-    unsigned height = 0;
-    char rest;
-    if (sscanf(text, "%5ux%5u%c", &width, &height, &rest) != 2)
-        return false;
-    how->width = width;
-    how->height = height;
-    return width > 0 && height > 0;
-}
-
 static bool make_view(const fields *given, const shelf *from, vram_view **out, vram_error *error)
 {
     vram_view_options how = {.scale = given->scale,
                              .light = given->light,
                              .layout = given->layout,
                              .colour = given->colour};
-    const vram_timeline *timelines[VRAM_VIEW_PANELS];
-    for (size_t i = 0; i < from->count; i++)
-        timelines[i] = &from->timelines[i];
-    if (given->size != NULL && !read_size(given->size, &how))
-        return vram_fail(error, "--size: '%s' is not a size such as 1280x800", given->size);
-    return vram_view_new(timelines, from->count, &how, out, error) &&
-           (given->at == NULL || vram_view_go(*out, given->at, error));
+    vram_error wrong = {""};
+    if (given->size != NULL && !read_picture_size(given->size, &how.width, &how.height, &wrong))
+        return vram_fail(error, "--size: %s", wrong.text);
+    const vram_timeline **timelines = shelf_pointers(from);
+    const bool made = vram_view_new(timelines, from->count, &how, out, error);
+    free(timelines);
+    return made && (given->at == NULL || vram_view_go(*out, given->at, error));
 }
 
 /* ---- a file dropped on the window ---- */
@@ -223,7 +143,9 @@ static vram_view *open_dropped(void *context, const char *path)
     shelf *next = &self->shelves[1 - self->shown];
     vram_view *view = NULL;
     vram_error error = {""};
-    if (add_file(path, self->given, next) >= 0 || !make_view(self->given, next, &view, &error)) {
+    shelf_free(next);
+    if (shelf_add(next, &command_view, &self->given->shelf, path) >= 0 ||
+        !make_view(self->given, next, &view, &error)) {
         shelf_free(next);
         return NULL;
     }
@@ -315,9 +237,10 @@ static int view_run(int count, char **arguments)
         return status;
     if (count == 0)
         return fail_with(&command_view, "a trace is expected: vramlab view TRACE --backend A,B");
-    opener files = {.given = &given};
+    opener files = {.given = &given,
+                    .shelves = {{.most = VRAM_VIEW_PANELS}, {.most = VRAM_VIEW_PANELS}}};
     for (int i = 0; i < count && status < 0; i++)
-        status = add_file(arguments[i], &given, &files.shelves[0]);
+        status = shelf_add(&files.shelves[0], &command_view, &given.shelf, arguments[i]);
     if (status < 0 && given.save != NULL)
         status = save_timelines(&given, &files.shelves[0]);
     if (status < 0) {

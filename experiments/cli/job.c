@@ -102,6 +102,9 @@ static int settle_arena(replay_job *self, const char *text)
     return -1;
 }
 
+/* A longer trace is read anew for each replay: 48 bytes an event would be more than 192 MiB. */
+enum { HELD_EVENTS_MAX = 4 << 20 };
+
 int job_open(replay_job *self, const command *which, const job_fields *fields, const char *path)
 {
     *self = (replay_job){.self = which};
@@ -116,10 +119,11 @@ int job_open(replay_job *self, const command *which, const job_fields *fields, c
     if (fields->compact != NULL && !vram_parse_compaction(fields->compact, &self->compact, &error))
         return fail_with(which, "--compact: %s", error.text);
     progress_begin(file_name(path));
-    const bool read = vram_trace_open(path, &options, &self->trace, &error) &&
-                      vram_trace_hold(self->trace, &error) &&
-                      vram_trace_summarise(self->trace, &self->summary, &error) &&
-                      vram_profile_of(self->trace, &self->profile, &error);
+    const bool read =
+        vram_trace_open(path, &options, &self->trace, &error) &&
+        vram_trace_summarise(self->trace, &self->summary, &error) &&
+        (self->summary.events > HELD_EVENTS_MAX || vram_trace_hold(self->trace, &error)) &&
+        vram_profile_of(self->trace, &self->profile, &error);
     progress_end();
     if (!read)
         return fail_with(which, "%s", error.text);

@@ -12,7 +12,7 @@
 
 typedef struct replay_job {
     const command *self; /* for messages */
-    vram_trace *trace;   /* held in memory */
+    vram_trace *trace;   /* held in memory, unless it is very long */
     vram_trace_summary summary;
     vram_profile profile;
     const char *arena_kind; /* "virtual" */

@@ -43,7 +43,7 @@ static const option_row options[] = {
      .kind = OPTION_COUNT,
      .value = "N",
      .offset = offsetof(fields, tries),
-     .help = "changes tried by each climb (default 20000)"},
+     .help = "changes tried by each climb (default 100000)"},
     {.name = "--restarts",
      .kind = OPTION_COUNT,
      .value = "N",
@@ -239,7 +239,7 @@ static int settle_game(const fields *given, const char *spec, attack_game *game)
 static int attack_run(int count, char **arguments)
 {
     fields given = {
-        .live = 64, .largest = 16, .tries = 20000, .restarts = 4, .seed = 1, .format = "table"};
+        .live = 64, .largest = 16, .tries = 100000, .restarts = 4, .seed = 1, .format = "table"};
     int status = options_read(&command_attack, &count, arguments, &given);
     if (status >= 0)
         return status;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+extern const command command_attack;
 extern const command command_bench;
 extern const command command_check;
 extern const command command_compare;
@@ -27,6 +28,7 @@ static const command *const commands[] = { /* a row each, so that two additions 
     &command_trace,
     &command_bench,
     &command_check,
+    &command_attack,
     &command_sweep,
     &command_stats,
     &command_validate,

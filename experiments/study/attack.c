@@ -111,6 +111,15 @@ static bool play(attack_board *board, const attack_game *game, const attack_move
     return opened;
 }
 
+bool attack_fails(const attack_game *game, const attack_moves *moves, uint64_t arena_units,
+                  bool *failed, vram_error *error)
+{
+    attack_board board;
+    const bool played = play(&board, game, moves, arena_units, error);
+    *failed = board.refused;
+    return played;
+}
+
 /* ---- Robson's adversary ---- */
 
 static bool make_move(attack_board *board, attack_moves *moves, int32_t move)

@@ -29,6 +29,10 @@ typedef struct attack_moves {
 bool attack_append(attack_moves *moves, int32_t move);
 void attack_free(attack_moves *moves);
 
+/* True in *failed when some allocation is refused in an arena of so many units. */
+bool attack_fails(const attack_game *game, const attack_moves *moves, uint64_t arena_units,
+                  bool *failed, vram_error *error);
+
 /*
  * Robson's adversary (JACM 1971): fills with blocks of 1, 2, 4, ... units, and after each fill
  * keeps only the blocks that cover a chosen residue, so that no hole is large enough for the next

@@ -14,10 +14,13 @@
  * a lesser rank. Four observations cut the search:
  *
  * P1  The open blocks of a section stand one above another, each at or above its own low. Stacked
- * in order of their lows they must end within the cap. P2  A block that would fit wholly below
- * low[b] would have been placed before b. P3  Where no open block spans from one section to the
- * next, left and right are independent. P4  Of blocks with the same sections and size only the
- * first in rank is tried.
+ *     in the order of their lows they must end within the cap.
+ *
+ * P2  A block that would fit wholly below low[b] would have been placed before b.
+ *
+ * P3  Where no open block spans from one section to the next, left and right are independent.
+ *
+ * P4  Of blocks with the same sections and size only the first in rank is tried.
  *
  * The ranks decide whether a hard case takes a millisecond or a year, so several take turns with a
  * growing allowance of steps. Canonical order, section bounds and taking turns are those of
@@ -387,8 +390,7 @@ static void rank_items(packer *self, const vram_plan_block *blocks, uint32_t tur
     for (size_t i = 0; i < self->count; i++) {
         item *const it = &self->items[i];
         it->low_bytes = 0;
-        it->key = power[0] * log(crowd_at(self, it)) +
-                  power[1] * log((double)(blocks[i].to - blocks[i].from)) +
+        it->key = power[0] * log(crowd_at(self, it)) + power[1] * log((double)blocks[i].life + 1) +
                   power[2] * log((double)it->size_bytes);
     }
     qsort(self->items, self->count, sizeof *self->items, by_rank);
@@ -411,14 +413,15 @@ static vram_pack_answer take_turn(packer *self, uint32_t *open, uint64_t steps)
 static vram_pack_answer take_turns(packer *self, const vram_plan_block *blocks, uint32_t *open,
                                    uint64_t steps)
 {
-    enum { TURNS = 24, FIRST_ALLOWANCE = 1500 };
+    enum { FIXED_TURNS = 6, TURNS = 24, FIRST_ALLOWANCE = 1500 };
     uint64_t random = 1;
     uint64_t allowance = FIRST_ALLOWANCE;
     for (;; allowance *= 4)
         for (uint32_t turn = 0; turn < TURNS; turn++) {
             if (steps == 0)
                 return VRAM_PACK_GAVE_UP;
-            const uint64_t granted = allowance < steps ? allowance : steps;
+            const uint64_t wanted = turn < FIXED_TURNS ? 4 * allowance : allowance;
+            const uint64_t granted = wanted < steps ? wanted : steps;
             rank_items(self, blocks, turn, &random);
             const vram_pack_answer answer = take_turn(self, open, granted);
             if (answer != VRAM_PACK_GAVE_UP)

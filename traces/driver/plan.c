@@ -1,14 +1,17 @@
 /*
  * plan.c - offline placement: greedy orders, then a local search, then the search of pack.c.
  *
- *   order:  A B C D      Every heuristic is an order of the blocks: each takes the lowest offset
- * that is free for all of its life among those before it. ^   DDD |  CCCCC             greedy
- * largest size, area (size x lifetime) or lifetime first |  BB  AAAA          local search  a block
- * that ends at the very top moves in the order before one
- *   +---------> moments                that was in its way; kept unless the plan grows
+ *    ^    DDD          order: A B C D
+ *    |   CCCCC         Every heuristic is an order of the blocks: each takes the lowest offset that
+ *    |  BB  AAAA       is free for all of its life among those before it.
+ *    +-----------> moments
+ *
+ * Greedy orders: the largest size, area (size x lifetime) or lifetime first. Local search: a block
+ * that ends at the very top moves in the order before one that was in its way; this is kept unless
+ * the plan grows.
  *
  * Placing a block looks at its neighbours only: those whose lives overlap its own. They are listed
- * once, so memory is 4 bytes a pair and a placement O(d log d) for d neighbours.
+ * once, so memory is 8 bytes a pair and a placement O(d log d) for d neighbours.
  */
 #include "pack.h"
 
@@ -202,7 +205,7 @@ static double size_key(const vram_plan_block *block)
 
 static double life_key(const vram_plan_block *block)
 {
-    return (double)(block->to - block->from);
+    return (double)block->life;
 }
 
 static double area_key(const vram_plan_block *block)

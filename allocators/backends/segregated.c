@@ -7,8 +7,9 @@
  * A request takes a block of the smallest class that is large enough; when that class is full, of
  * the next one up; when all are full, a piece of the general region. Requests above `large` go to
  * the general region at once, apart from the small ones. The general region is a backend of its own
- * (general=list). Classes lie in descending order, so that blocks of a power of two are aligned to
- * their size.
+ * (general=list). It lies at the bottom, because only there its alignments are the arena's; so the
+ * pools are at the top, and the highest address in use says nothing. Classes lie in descending
+ * order, so that blocks of a power of two are aligned to their size.
  *
  * I1  class sizes ascend; the pools lie end to end from pools_bytes in descending order, and the
  *     general region ends at or below pools_bytes.

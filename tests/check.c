@@ -5,6 +5,7 @@
 #include "shell.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 
 /* What plugins/broken.c is built as, and what must be found. */
 static const struct {
@@ -129,4 +130,55 @@ Test(check, the_minimal_trace_fails_in_compare_too)
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", folder);
     cr_expect(system(command) == 0);
+}
+
+/* A number of a CSV row, named by its first field. */
+static double scored(const char *csv, const char *backend, const char *column)
+{
+    const size_t length = strlen(backend);
+    size_t row = 1;
+    const char *line = strchr(csv, '\n');
+    for (; line != NULL && line[1] != '\0'; line = strchr(line + 1, '\n'), row++)
+        if (strncmp(line + 1, backend, length) == 0 && line[1 + length] == ',')
+            return csv_number(csv, row, column);
+    cr_assert(false, "no row of %s in:\n%s", backend, csv);
+    return 0;
+}
+
+/* Commas within quotes are none to csv_field. */
+static void blot_quoted_commas(char *csv)
+{
+    bool quoted = false;
+    for (; *csv != '\0'; csv++) {
+        quoted = quoted != (*csv == '"');
+        if (quoted && *csv == ',')
+            *csv = ';';
+    }
+}
+
+Test(check, the_score_is_space_by_fit_and_speed_by_list, .timeout = 300)
+{
+    said *run = vramlab("check '%s/libNONE.so' --property alignment --score --format csv", PLUGINS);
+    cr_assert(run->status == 0, "%s", run->text);
+    said *fit = vramlab("fit generate:mix,live=1000,ops=20000 --backend buddy,list --step 0.01 "
+                        "--format csv");
+    cr_assert(fit->status == 0, "%s", fit->text);
+    blot_quoted_commas(fit->text);
+    const double buddy = csv_number(fit->text, 1, "smallest_ratio");
+    const double list = csv_number(fit->text, 2, "smallest_ratio");
+    cr_expect(fabs(scored(run->text, "buddy", "mix_space") - 1 / buddy) < 1e-3, "%s", run->text);
+    cr_expect(fabs(scored(run->text, "list", "mix_space") - 1 / list) < 1e-3, "%s", run->text);
+    static const char *const names[] = {"fixed", "buddy", "list", "tlsf"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const double space = scored(run->text, names[i], "space");
+        const double speed = scored(run->text, names[i], "speed");
+        cr_expect(space > 0 && space <= 1 && speed > 0 && speed <= 1, "%s", run->text);
+        cr_expect(fabs(scored(run->text, names[i], "score") - 60 * space - 40 * speed) < 0.01);
+    }
+    cr_expect(strstr(run->text, "libNONE.so,") != NULL, "%s", run->text);
+    free(run);
+    free(fit);
+    said *broken = vramlab("check '%s/libMISALIGNED.so' --property alignment --score", PLUGINS);
+    cr_expect(broken->status == 1 && says(broken, "no score"), "%s", broken->text);
+    free(broken);
 }

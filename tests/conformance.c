@@ -25,7 +25,7 @@ enum { BACKEND_ACTS = 1000000, STACK_ACTS = 5000, DIVIDE = 4, STACK_DIVIDE = 8 }
 #else
 enum { BACKEND_ACTS = 10000000, STACK_ACTS = 20000, DIVIDE = 1, STACK_DIVIDE = 2 };
 #endif
-enum { LONG_FACTOR = 100 }; /* VRAMLAB_LONG: a thousand million */
+enum { SOAK_FACTOR = 100 }; /* with VRAMLAB_SOAK: a thousand million */
 
 typedef struct specification {
     char text[112];
@@ -184,7 +184,7 @@ ParameterizedTest(specification *spec, conformance, every_backend_and_layer_has_
     const bool is_stack = strchr(spec->text, '+') != NULL;
     const uint64_t acts_wanted = is_stack ? STACK_ACTS : BACKEND_ACTS / backend_count + 1;
     const vram_effort effort = {
-        .random_acts = acts_wanted * (getenv("VRAMLAB_LONG") != NULL ? LONG_FACTOR : 1),
+        .random_acts = acts_wanted * (getenv("VRAMLAB_SOAK") != NULL ? SOAK_FACTOR : 1),
         .divide = is_stack ? STACK_DIVIDE : DIVIDE,
     };
     vram_stage *stage = stage_new(spec->text);

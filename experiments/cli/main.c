@@ -6,6 +6,7 @@
 #include <string.h>
 
 extern const command command_attack;
+extern const command command_advise;
 extern const command command_bench;
 extern const command command_check;
 extern const command command_compare;
@@ -23,6 +24,7 @@ extern const command command_view;
 static const command *const commands[] = { /* a row each, so that two additions do not collide */
     &command_compare,
     &command_fit,
+    &command_advise,
     &command_heatmap,
     &command_view,
     &command_trace,

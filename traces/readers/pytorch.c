@@ -12,23 +12,18 @@
  */
 #include "pytorch.h"
 
+#include "allocated.h"
 #include "formats.h"
 #include "scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct before {
-    uint64_t address, size_bytes, stream;
-    uint32_t frames;
-    bool pending; /* let go before recording began */
-} before;
-
 typedef struct pytorch {
     vram_snapshot *snapshot;
     const vram_snapshot_event *events;
     size_t event_count;
-    before *befores; /* by address */
+    vram_before *befores; /* by address */
     size_t before_count, before_capacity;
     uint32_t *tags; /* by context */
     size_t next_before, next_event;
@@ -36,6 +31,9 @@ typedef struct pytorch {
 } pytorch;
 
 enum { LIVE, PENDING };
+/* Histories beyond are not searched for the peak of what was allocated: it would take more memory
+ * than the file. */
+enum { WALKED_EVENTS_MAX = 1 << 20 };
 
 static bool out_of_memory(const vram_source *source, vram_error *error)
 {
@@ -50,7 +48,7 @@ typedef struct rebuild {
     vram_idset seen; /* addresses that the history has named */
 } rebuild;
 
-static bool add_before(rebuild *r, before block)
+static bool add_before(rebuild *r, vram_before block)
 {
     pytorch *state = r->state;
     if (!vram_reserve((void **)&state->befores, &state->before_capacity, state->before_count + 1,
@@ -66,11 +64,11 @@ static bool on_free(rebuild *r, const vram_snapshot_event *event)
     const bool completed = event->action == VRAM_SNAPSHOT_FREE_COMPLETED;
     const bool known = vram_idmap_find(&r->live, event->address) != NULL;
     if (!known && !vram_idset_has(&r->seen, event->address) &&
-        !add_before(r, (before){.address = event->address,
-                                .size_bytes = event->size_bytes,
-                                .stream = r->state->snapshot->contexts[event->context].stream,
-                                .frames = event->frames,
-                                .pending = completed}))
+        !add_before(r, (vram_before){.address = event->address,
+                                     .size_bytes = event->size_bytes,
+                                     .stream = r->state->snapshot->contexts[event->context].stream,
+                                     .frames = event->frames,
+                                     .pending = completed}))
         return false;
     if (!vram_idset_add(&r->seen, event->address))
         return false;
@@ -106,11 +104,11 @@ static bool walk_blocks(rebuild *r, const vram_snapshot_segment *segment)
         const uint64_t size_bytes =
             block->requested_bytes > 0 ? block->requested_bytes : block->size_bytes;
         if (!vram_idset_add(&r->seen, block->address) ||
-            !add_before(r, (before){.address = block->address,
-                                    .size_bytes = size_bytes,
-                                    .stream = segment->stream,
-                                    .frames = block->frames,
-                                    .pending = block->state == VRAM_SNAPSHOT_PENDING_FREE}))
+            !add_before(r, (vram_before){.address = block->address,
+                                         .size_bytes = size_bytes,
+                                         .stream = segment->stream,
+                                         .frames = block->frames,
+                                         .pending = block->state == VRAM_SNAPSHOT_PENDING_FREE}))
             return false;
     }
     return true;
@@ -118,7 +116,7 @@ static bool walk_blocks(rebuild *r, const vram_snapshot_segment *segment)
 
 static int by_address(const void *left, const void *right)
 {
-    const before *a = left, *b = right;
+    const vram_before *a = left, *b = right;
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
@@ -285,6 +283,17 @@ static bool prepare(vram_source *source, vram_error *error)
     return true;
 }
 
+static bool look_closer(vram_source *source, vram_error *error)
+{
+    const pytorch *state = source->state;
+    vram_recorded *recorded = &source->info->recorded;
+    if (recorded->peak_allocated_bytes > 0 || state->event_count > WALKED_EVENTS_MAX)
+        return true;
+    return vram_peak_allocated(state->snapshot, source->options->device, state->befores,
+                               state->before_count, &recorded->peak_allocated_bytes) ||
+           out_of_memory(source, error);
+}
+
 static bool pytorch_open(vram_source *source, vram_error *error)
 {
     pytorch *state = calloc(1, sizeof *state);
@@ -304,7 +313,7 @@ static uint64_t time_of(const vram_snapshot_event *event)
 
 static vram_step next_before(pytorch *state, vram_raw *raw)
 {
-    const before *block =
+    const vram_before *block =
         &state->befores[state->retire_before ? state->next_before - 1 : state->next_before];
     *raw = (vram_raw){.kind = state->retire_before ? VRAM_EVENT_RETIRE : VRAM_EVENT_ALLOC,
                       .id = block->address,
@@ -400,6 +409,7 @@ const vram_format vram_format_pytorch = {
     .rewind = pytorch_rewind,
     .close = pytorch_close,
     .stack = pytorch_stack,
+    .look_closer = look_closer,
 };
 
 const vram_format vram_format_pytorch_json = {
@@ -411,6 +421,7 @@ const vram_format vram_format_pytorch_json = {
     .rewind = pytorch_rewind,
     .close = pytorch_close,
     .stack = pytorch_stack,
+    .look_closer = look_closer,
 };
 
 const vram_snapshot *vram_pytorch_snapshot(const vram_source *source, const vram_format *format)

@@ -68,6 +68,8 @@ typedef struct vram_format {
     void (*close)(vram_source *source);
     /* The text of a stack; NULL: source->stacks has it. */
     const char *(*stack)(const vram_source *source, uint32_t stack);
+    /* Fills what is not needed to read the events, for a summary; may be NULL. */
+    bool (*look_closer)(vram_source *source, vram_error *error);
 } vram_format;
 
 enum { VRAM_PROBE_BYTES = 4096 };
@@ -105,6 +107,9 @@ bool vram_source_stream(vram_source *source, uint64_t handle, uint32_t *index);
 uint64_t *vram_recorded_field(vram_recorded *recorded, const char *name, size_t name_bytes);
 /* The names that vram_recorded_field knows, by index; NULL beyond the last. */
 const char *vram_recorded_name(size_t index);
+
+/* Calls the format's look_closer (trace.c). */
+bool vram_trace_look_closer(vram_trace *trace, vram_error *error);
 
 /* All formats, ending with NULL (readers/formats.c). */
 extern const vram_format *const vram_formats[];

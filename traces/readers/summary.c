@@ -1,5 +1,5 @@
 /* summary.c - one pass over a trace: counts, extremes, and the most that was live at once. */
-#include <vramlab/trace.h>
+#include "reader.h"
 
 #include <stdlib.h>
 
@@ -118,7 +118,8 @@ bool vram_trace_summarise(vram_trace *trace, vram_trace_summary *summary, vram_e
 {
     *summary = (vram_trace_summary){0};
     summing s = {.sum = summary, .unit_bytes = vram_trace_info_of(trace)->unit_bytes};
-    const bool summed = vram_trace_rewind(trace, error) && sum_events(trace, &s, error);
+    const bool summed = vram_trace_rewind(trace, error) && sum_events(trace, &s, error) &&
+                        vram_trace_look_closer(trace, error);
     free(s.slot_bytes);
     return summed && vram_trace_rewind(trace, error);
 }

@@ -294,6 +294,11 @@ const vram_event *vram_trace_events(const vram_trace *trace, size_t *count)
 
 /* ---- looking ---- */
 
+bool vram_trace_look_closer(vram_trace *trace, vram_error *error)
+{
+    return trace->format->look_closer == NULL || trace->format->look_closer(&trace->source, error);
+}
+
 const vram_trace_info *vram_trace_info_of(const vram_trace *trace)
 {
     return &trace->info;

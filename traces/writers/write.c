@@ -1,6 +1,8 @@
 /* write.c - a trace through one of the writers, and the account of what was lost. */
 #include "writer.h"
 
+#include "../readers/reader.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,8 +150,9 @@ bool vram_trace_write(vram_trace *trace, const char *format, const char *path,
         return vram_fail(error, "'%s' cannot be written: native, minimalloc, rmm-csv and rep can",
                          format);
     vram_trace_summary summary = {0};
-    if (writer->summarise ? !vram_trace_summarise(trace, &summary, error)
-                          : !vram_trace_rewind(trace, error))
+    if (!vram_trace_look_closer(trace, error) ||
+        (writer->summarise ? !vram_trace_summarise(trace, &summary, error)
+                           : !vram_trace_rewind(trace, error)))
         return false;
     *report = (vram_write_report){0};
     writing *w = calloc(1, sizeof *w);

@@ -71,10 +71,11 @@ typedef enum vram_anomaly {
 /* What the recording program's own allocator did, where the file tells (PyTorch snapshots); zero
  * elsewhere. */
 typedef struct vram_recorded {
-    uint64_t peak_reserved_bytes; /* most memory taken from the driver at once */
-    uint64_t peak_allocated_bytes;
-    uint64_t out_of_memory; /* how often it ran out */
-    uint64_t device_events; /* events in the file, of every kind */
+    uint64_t peak_reserved_bytes;  /* most memory taken from the driver at once */
+    uint64_t peak_allocated_bytes; /* blocks: rounded requests and what was not split off; filled by
+                                      vram_trace_summarise, 0 when not known */
+    uint64_t out_of_memory;        /* how often it ran out */
+    uint64_t device_events;        /* events in the file, of every kind */
     uint64_t blocks_before; /* blocks live before recording began, recovered from the segments */
     uint64_t bytes_before;
     bool cut; /* the start of the history is missing from the file */

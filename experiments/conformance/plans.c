@@ -5,17 +5,9 @@
 
 enum { LIVE_MAX = 4096, PALETTE = 5, FILL_MAX = 1024, FILL_PARTS = 300 };
 
-uint64_t dice_next(vram_dice *self)
-{
-    uint64_t z = self->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 uint64_t dice_below(vram_dice *self, uint64_t bound)
 {
-    return dice_next(self) % bound;
+    return vram_next_random(&self->state) % bound;
 }
 
 static bool chance(vram_dice *self, uint32_t thousandths)
@@ -27,7 +19,7 @@ static bool chance(vram_dice *self, uint32_t thousandths)
 static uint64_t log_uniform(vram_dice *self, uint64_t most)
 {
     const uint32_t bits = 64 - (uint32_t)__builtin_clzll(most);
-    const uint64_t drawn = dice_next(self) >> (64 - 1 - dice_below(self, bits));
+    const uint64_t drawn = vram_next_random(&self->state) >> (64 - 1 - dice_below(self, bits));
     return drawn == 0 ? 1 : drawn > most ? most : drawn;
 }
 

@@ -10,11 +10,10 @@
 
 #include "conformance/script.h"
 
-/* splitmix64: a full-period generator in one word of state (Steele, Lea and Flood, OOPSLA 2014). */
+/* What chance decides is drawn from here. */
 typedef struct dice {
     uint64_t state;
 } vram_dice;
-uint64_t dice_next(vram_dice *self);
 uint64_t dice_below(vram_dice *self, uint64_t bound); /* bound at least 1 */
 
 /* What a random script is made of; chances are in thousandths of all acts. */

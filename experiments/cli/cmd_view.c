@@ -126,7 +126,10 @@ static bool make_view(const fields *given, const shelf *from, vram_view **out, v
     const vram_timeline **timelines = shelf_pointers(from);
     const bool made = vram_view_new(timelines, from->count, &how, out, error);
     free(timelines);
-    return made && (given->at == NULL || vram_view_go(*out, given->at, error));
+    if (!made || given->at == NULL || vram_view_go(*out, given->at, error))
+        return made;
+    vram_view_free(*out);
+    return false;
 }
 
 /* ---- a file dropped on the window ---- */

@@ -224,7 +224,8 @@ static bool copy_moves(attack_moves *to, const attack_moves *from)
 {
     if (!vram_reserve((void **)&to->list, &to->capacity, from->count + 1, sizeof *to->list))
         return false;
-    memcpy(to->list, from->list, from->count * sizeof *to->list);
+    if (from->count > 0) /* else its list may be NULL */
+        memcpy(to->list, from->list, from->count * sizeof *to->list);
     to->count = from->count;
     return true;
 }

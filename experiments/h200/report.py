@@ -72,7 +72,7 @@ def report_verify(rows):
     table("Verified replays on the card: requests refused (0: all served)", ["trace"] + backends,
           [[t] + [next((r["refused"] for r in rows if r["trace"] == t and r["backend"] == b), "-")
                   for b in backends] for t in traces])
-    must(len(traces) >= 6, f"{len(traces)} recordings, every answer and every byte as it should be")
+    must(len(traces) >= 6, f"{len(traces)} recordings replayed with --verify (`run` fails on a wrong answer or byte)")
     report_driver(rows, traces)
 
 

@@ -379,6 +379,12 @@ Test(readers_formats, nsight_exports_give_the_memory_events_of_a_device)
         drop_file(damaged);
         bytes[at] ^= 0x55;
     }
+    for (size_t length = 16; length < count; length += 61) { /* a cut file is refused */
+        const made_file cut = make_file(bytes, length);
+        vram_error error = {{0}};
+        cr_expect_not(reads(cut.path, NULL, &error), "%zu of %zu bytes", length, count);
+        drop_file(cut);
+    }
     free(bytes);
     drop_file(packed);
     drop_file(file);

@@ -47,7 +47,7 @@ static const option_row convert_options[] = {
      .kind = OPTION_TEXT,
      .value = "SIZE",
      .offset = offsetof(fields, inflate_limit),
-     .help = "most bytes a packed file may unfold to"},
+     .help = "most bytes a packed file may unfold to; default: 64 GiB"},
     {.name = NULL},
 };
 
@@ -75,7 +75,7 @@ const command command_trace_convert = {
         "is counted and named.\n\n"
         "  vramlab trace convert job.pickle -o job.vt.gz\n"
         "  vramlab trace convert job.vt.gz -o job.csv --to rmm-csv\n"
-            "  vramlab trace convert job.pickle --export perfetto -b caching -o job.json",
+        "  vramlab trace convert job.pickle --export perfetto -b caching -o job.json",
     .options = convert_options,
     .run = convert_run,
 };

@@ -8,6 +8,7 @@
 typedef struct fields {
     uint64_t device;
     bool strict;
+    const char *inflate_limit;
     const char *format;
 } fields;
 
@@ -21,6 +22,11 @@ static const option_row options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(fields, strict),
      .help = "an anomaly of the trace is an error rather than a count"},
+    {.name = "--inflate-limit",
+     .kind = OPTION_TEXT,
+     .value = "SIZE",
+     .offset = offsetof(fields, inflate_limit),
+     .help = "most bytes a packed file may unfold to; default: 64 GiB"},
     {.name = "--format",
      .kind = OPTION_WORD,
      .words = "table|csv|json",
@@ -202,8 +208,11 @@ static void print_info(const vram_trace_info *info, const vram_trace_summary *su
 /* Reads one trace and adds or prints what it holds. */
 static bool inform(const char *path, const fields *given, table *rows, vram_error *error)
 {
-    const vram_trace_options how = {
+    vram_trace_options how = {
         .device = (uint32_t)given->device, .strict = given->strict, .progress = progress_show};
+    if (given->inflate_limit != NULL &&
+        !vram_parse_size(given->inflate_limit, 0, &how.inflate_limit, error))
+        return false;
     vram_trace *trace = NULL;
     vram_trace_summary summary;
     progress_begin(file_name(path));

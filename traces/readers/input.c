@@ -163,7 +163,7 @@ static bool check_limit(vram_input *input, vram_error *error)
     char limit[VRAM_SIZE_TEXT];
     return vram_fail(error,
                      "%s: unfolds to more than %s; if that is what it should hold, raise the limit "
-                     "(--inflate-limit)",
+                     "(trace convert --inflate-limit)",
                      input->path, vram_format_size(file->limit_bytes, limit));
 }
 

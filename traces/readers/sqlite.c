@@ -73,18 +73,47 @@ static bool unpack(vram_source *source, sqlite3_int64 *bytes, vram_error *error)
     return true;
 }
 
+static uint64_t big_endian(const unsigned char *bytes, size_t count)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < count; i++)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+/* SQLite reads what is missing at the end of a file as zeros. The head says how long it should be,
+ * when the numbers of its last change agree. */
+static bool is_whole(vram_source *source, const char *head, uint64_t file_bytes, vram_error *error)
+{
+    enum { HEAD = 100, PAGE_SIZE = 16, CHANGE = 24, PAGES = 28, CHANGE_AGAIN = 92 };
+    const unsigned char *at = (const unsigned char *)head;
+    uint64_t page_bytes = file_bytes >= HEAD ? big_endian(at + PAGE_SIZE, 2) : 0;
+    page_bytes = page_bytes == 1 ? 65536 : page_bytes;
+    const uint64_t expected = file_bytes >= HEAD ? page_bytes * big_endian(at + PAGES, 4) : HEAD;
+    const bool agree = file_bytes < HEAD || memcmp(at + CHANGE, at + CHANGE_AGAIN, 4) == 0;
+    if (!agree || file_bytes >= expected)
+        return true;
+    vram_source_fail(source, error, "SQLite: the file is cut: %" PRIu64 " of %" PRIu64 " bytes",
+                     file_bytes, expected);
+    return false;
+}
+
 static bool open_file(vram_source *source, vram_error *error)
 {
     database *state = source->state;
-    if (!vram_input_is_gzip(source->input))
-        return sqlite3_open_v2(source->path, &state->file,
-                               SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK ||
-               fail_sqlite(source, error);
+    vram_input *input = source->input;
+    if (!vram_input_is_gzip(input))
+        return vram_input_need(input, 100, error) &&
+               is_whole(source, input->at, vram_input_file_bytes(input), error) &&
+               (sqlite3_open_v2(source->path, &state->file,
+                                SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK ||
+                fail_sqlite(source, error));
     sqlite3_int64 bytes = 0;
     if (sqlite3_open_v2(":memory:", &state->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK)
         return fail_sqlite(source, error);
     return unpack(source, &bytes, error) &&
+           is_whole(source, state->bytes, (uint64_t)bytes, error) &&
            (sqlite3_deserialize(state->file, "main", (unsigned char *)state->bytes, bytes, bytes,
                                 SQLITE_DESERIALIZE_READONLY) == SQLITE_OK ||
             fail_sqlite(source, error));

@@ -355,3 +355,18 @@ Test(readers_public, packed_files_read_the_same)
         drop_file(packed);
     }
 }
+
+/* Holds where the files are absent too, so that the suite is never empty. */
+Test(readers_public, the_tables_name_75_files_each_once_with_counts_that_can_be)
+{
+    cr_expect_eq(FILES + SNAPSHOTS, 75);
+    for (size_t i = 0; i < FILES; i++) {
+        cr_expect(files[i].frees <= files[i].allocs + files[i].resizes + files[i].null_frees + 1);
+        cr_expect(files[i].least_bytes <= files[i].greatest_bytes, "%s", files[i].path);
+        for (size_t k = i + 1; k < FILES; k++)
+            cr_expect_str_neq(files[i].path, files[k].path);
+    }
+    for (size_t i = 0; i < SNAPSHOTS; i++)
+        for (size_t k = i + 1; k < SNAPSHOTS; k++)
+            cr_expect_str_neq(snapshots[i].name, snapshots[k].name);
+}

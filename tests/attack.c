@@ -96,7 +96,7 @@ Test(attack, climbing_never_ends_below_where_it_began_and_is_the_same_twice)
 
 Test(attack, what_is_written_needs_the_arena_that_was_told)
 {
-    char path[] = "/tmp/vramlab-attack-XXXXXX";
+    char path[] = P_tmpdir "/vramlab-attack-XXXXXX";
     const int file = mkstemp(path);
     cr_assert(file >= 0);
     close(file);

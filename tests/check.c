@@ -111,7 +111,7 @@ Test(check, what_cannot_be_checked_is_said)
 
 Test(check, the_minimal_trace_fails_in_compare_too)
 {
-    char folder[] = "/tmp/vramlab-check-XXXXXX";
+    char folder[] = P_tmpdir "/vramlab-check-XXXXXX";
     cr_assert(mkdtemp(folder) != NULL);
     said *run = vramlab("check '%s/libOVERLAPS.so' --property random_steps --out %s --format csv",
                         PLUGINS, folder);

@@ -140,7 +140,7 @@ Test(command, compare_has_the_columns_that_scripts_rely_on)
 
 Test(command, compare_writes_whole_files_and_no_others)
 {
-    char folder[] = "/tmp/vramlab-command-XXXXXX";
+    char folder[] = P_tmpdir "/vramlab-command-XXXXXX";
     cr_assert(mkdtemp(folder) != NULL);
     said *run =
         vramlab("compare " OOM " --quick --backend list --out %s/a/b && ls %s/a/b", folder, folder);

@@ -12,7 +12,7 @@
 /* Opens the text, which begins after the line that names the format. The file is gone at once. */
 static inline vram_trace *hand_trace(const char *text)
 {
-    char path[] = "/tmp/vramlab-hand-XXXXXX";
+    char path[] = P_tmpdir "/vramlab-hand-XXXXXX";
     const int file = mkstemp(path);
     cr_assert(file >= 0);
     FILE *const out = fdopen(file, "w");

@@ -62,15 +62,6 @@ void made_fail(vram_timeline *timeline, uint32_t event, uint64_t size, const cha
     must(vram_timeline_append_failure(timeline, &op, &failure));
 }
 
-uint64_t made_random(uint64_t *state)
-{
-    /* splitmix64, Steele, Lea and Flood 2014 */
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* ---- at random ---- */
 
 typedef struct made_block {
@@ -126,8 +117,8 @@ static made_block take_out(made_arena *arena, size_t place)
 static void alloc_one(vram_timeline *timeline, made_arena *arena, uint64_t *seed, uint32_t event,
                       uint64_t most_bytes)
 {
-    const uint64_t size = 1 + made_random(seed) % most_bytes;
-    const uint64_t granted = size + made_random(seed) % (1 + size / 8);
+    const uint64_t size = 1 + vram_next_random(seed) % most_bytes;
+    const uint64_t granted = size + vram_next_random(seed) % (1 + size / 8);
     size_t place;
     uint64_t offset;
     if (find_gap(arena, granted, UINT64_MAX, &place, &offset))
@@ -141,8 +132,8 @@ static void alloc_one(vram_timeline *timeline, made_arena *arena, uint64_t *seed
 /* Releases, retires or moves a block. */
 static void touch_one(vram_timeline *timeline, made_arena *arena, uint64_t *seed, uint32_t event)
 {
-    size_t place = made_random(seed) % arena->count;
-    const uint64_t choice = made_random(seed) % 10;
+    size_t place = vram_next_random(seed) % arena->count;
+    const uint64_t choice = vram_next_random(seed) % 10;
     if (choice == 0 && !arena->blocks[place].retired) {
         arena->blocks[place].retired = true;
         made_on_block(timeline, VRAM_OP_RETIRE, event, arena->blocks[place].number,
@@ -170,7 +161,7 @@ void made_at_random(vram_timeline *timeline, uint64_t seed, size_t ops, uint64_t
         live_bytes = 0;
         for (size_t i = 0; i < arena.count; i++)
             live_bytes += arena.blocks[i].granted;
-        const uint64_t share = made_random(&seed) % arena_bytes;
+        const uint64_t share = vram_next_random(&seed) % arena_bytes;
         if (arena.count == 0 || share > live_bytes)
             alloc_one(timeline, &arena, &seed, event, most_bytes);
         else

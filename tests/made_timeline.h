@@ -15,9 +15,6 @@ void made_on_block(vram_timeline *timeline, vram_op_kind kind, uint32_t event, u
 void made_release(vram_timeline *timeline, uint32_t event, uint32_t block); /* that never moved */
 void made_fail(vram_timeline *timeline, uint32_t event, uint64_t size, const char *reason);
 
-/* Seeded pseudo-random numbers, the same on every machine. */
-uint64_t made_random(uint64_t *state);
-
 /*
  * Adds to a timeline that has begun at least `ops` operations of every kind, blocks of up to
  * `most_bytes` placed at the lowest address that fits; roughly half the arena is live. Time jumps;

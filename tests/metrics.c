@@ -381,7 +381,7 @@ Test(occupancy, finds_the_largest_gap_among_many_blocks)
     for (size_t step = 0; step < 400000; step++) {
         /* Waves of filling and emptying, so that whole leaves come and go. */
         const bool filling = (step >> 16) % 2 == 0;
-        const uint64_t unit = made_random(&seed) % UNITS;
+        const uint64_t unit = vram_next_random(&seed) % UNITS;
         if (filling) {
             cr_assert_eq(vram_occupy(occupancy, unit, 1),
                          used[unit] ? VRAM_OVERLAPS : VRAM_OCCUPIED);

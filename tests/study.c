@@ -13,7 +13,7 @@
 /* A folder that is gone when the test is over, with the text in study.ini. */
 static void with_study(const char *text, char folder[64])
 {
-    strcpy(folder, "/tmp/vramlab-study-XXXXXX");
+    strcpy(folder, P_tmpdir "/vramlab-study-XXXXXX");
     cr_assert(mkdtemp(folder) != NULL);
     char path[96];
     snprintf(path, sizeof path, "%s/study.ini", folder);

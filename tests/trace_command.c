@@ -39,11 +39,11 @@ Test(trace_command, convert_translates_and_tells_what_was_lost)
 Test(trace_command, wrong_calls_exit_with_2_and_say_what_is_right)
 {
     EXPECT(2, "-o FILE", "trace convert traces/data/multi_stream.pickle.gz");
-    EXPECT(2, "one trace and a file", "trace convert -o /tmp/x.vt");
-    EXPECT(2, "morse", "trace convert case:vllm-41268 -o /tmp/x.vt --to morse");
-    EXPECT(2, "go with --export", "trace convert case:vllm-41268 -o /tmp/x.vt -b list");
+    EXPECT(2, "one trace and a file", "trace convert -o build/x.vt");
+    EXPECT(2, "morse", "trace convert case:vllm-41268 -o build/x.vt --to morse");
+    EXPECT(2, "go with --export", "trace convert case:vllm-41268 -o build/x.vt -b list");
     EXPECT(2, "name it with --backend",
-           "trace convert case:vllm-41268 -o /tmp/x --export perfetto");
+           "trace convert case:vllm-41268 -o build/x --export perfetto");
     EXPECT(2, "none of the formats", "trace info traces/data/README.md");
     EXPECT(2, "raise the limit",
            "trace info traces/data/resnet50_train.pickle.gz --inflate-limit 64KiB");

@@ -83,7 +83,7 @@ Test(viewer, a_cursor_finds_what_a_replay_from_the_start_leaves_alive)
     uint64_t *place = calloc(timeline.life_count, sizeof *place);
     uint64_t random = 99;
     for (int round = 0; round < 60; round++) {
-        const size_t op = made_random(&random) % (timeline.op_count + 1);
+        const size_t op = vram_next_random(&random) % (timeline.op_count + 1);
         size_t count = 0;
         uint64_t granted_bytes = 0;
         memset(alive, 0, timeline.life_count);
@@ -415,7 +415,7 @@ Test(viewer, options_out_of_range_are_refused_by_name)
 
 static bool play(vram_view *view, const char *text, vram_error *error)
 {
-    char path[] = "/tmp/vramlab-script-XXXXXX";
+    char path[] = P_tmpdir "/vramlab-script-XXXXXX";
     const int file = mkstemp(path);
     cr_assert(file >= 0);
     cr_assert(write(file, text, strlen(text)) == (ssize_t)strlen(text));
@@ -467,11 +467,11 @@ Test(viewer, a_film_without_a_known_end_or_without_ffmpeg_is_refused_and_leaves_
     stage self;
     set_stage(&self, NULL);
     vram_error error = {""};
-    cr_expect(!vram_view_film(self.view, "/tmp/vramlab-film.avi", 3, 10, &error));
+    cr_expect(!vram_view_film(self.view, P_tmpdir "/vramlab-film.avi", 3, 10, &error));
     cr_expect(strstr(error.text, ".mp4, .webm or .gif") != NULL, "%s", error.text);
     setenv("PATH", "/no/such/folder", 1);
-    cr_expect(!vram_view_film(self.view, "/tmp/vramlab-film.mp4", 3, 10, &error));
+    cr_expect(!vram_view_film(self.view, P_tmpdir "/vramlab-film.mp4", 3, 10, &error));
     cr_expect(strstr(error.text, "ffmpeg is not installed") != NULL, "%s", error.text);
-    cr_expect(access("/tmp/vramlab-film.mp4", F_OK) != 0);
+    cr_expect(access(P_tmpdir "/vramlab-film.mp4", F_OK) != 0);
     strike(&self);
 }

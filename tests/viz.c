@@ -435,7 +435,7 @@ Test(cells, hold_what_the_bytes_hold_wherever_one_comes_from)
             uint64_t seed = by + 1;
             cr_assert(vram_cells_set(cells, &span, &key));
             for (int i = 0; i < 25; i++) {
-                const size_t op = 1 + made_random(&seed) % stage.made.op_count;
+                const size_t op = 1 + vram_next_random(&seed) % stage.made.op_count;
                 /* By the list of live blocks, which is cheaper, or by operations. */
                 cr_assert(vram_cells_seek(cells, op, i % 2 == 0 ? 0 : SIZE_MAX / 4));
                 check_cells(&stage, cells, &key, &span, op);
@@ -461,7 +461,7 @@ Test(cells, are_the_same_with_keyframes_and_without)
         while (vram_cells_prepare(with, 7001))
             continue;
         for (int i = 0; i < 40; i++) {
-            const size_t op = made_random(&seed) % (stage.made.op_count + 1);
+            const size_t op = vram_next_random(&seed) % (stage.made.op_count + 1);
             cr_assert(vram_cells_seek(with, op, SIZE_MAX / 4));
             cr_assert(vram_cells_seek(without, op, 0));
             for (uint32_t cell = 0; cell < span.count; cell++) {

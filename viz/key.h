@@ -54,8 +54,7 @@ void vram_key_free(vram_key *key);
 typedef struct vram_part {
     uint64_t offset_bytes, size_bytes;
     uint32_t slot;
-    uint64_t
-        weight; /* SIZE: place on the scale, 0 .. VRAM_SIZE_STEPS; AGE: position of its birth */
+    uint64_t weight; /* SIZE: place on the scale, 0 .. VRAM_SIZE_STEPS; AGE: its birth */
 } vram_part;
 
 /* The parts of a block at an address; at most two. */

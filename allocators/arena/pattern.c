@@ -1,21 +1,20 @@
 /*
  * pattern.c - what a verified block is filled with.
  *
- * The word at index i of a block is mix(seed) + i * odd: a byte that another block overwrote, or
+ * The word at index i of a block is first(seed) + i * odd: a byte that another block overwrote, or
  * that moved within its own block, does not match. One addition a word, so that filling runs at the
  * memory's pace.
  */
 #include "arena/pattern.h"
 
+#include <vramlab/text.h>
+
 #include <string.h>
 
-/* The finaliser of splitmix64 (Steele, Lea, Flood 2014): near seeds give unrelated words. */
+/* Near seeds give unrelated words. */
 uint64_t vram_pattern_first(uint64_t seed)
 {
-    uint64_t word = seed + VRAM_PATTERN_STEP;
-    word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return word ^ (word >> 31);
+    return vram_next_random(&seed);
 }
 
 void vram_pattern_fill(unsigned char *bytes, uint64_t size_bytes, uint64_t seed)

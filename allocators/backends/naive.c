@@ -46,9 +46,8 @@ typedef struct naive {
     uint64_t cut_bytes;
     uint64_t granted_bytes;
     uint64_t live_blocks;
-    vram_offset_map bins; /* bins=hash: from a size to the first free block of it */
-    uint32_t
-        first_generation; /* of blocks cut from now on: handles of an emptied list stay stale */
+    vram_offset_map bins;      /* bins=hash: from a size to the first free block of it */
+    uint32_t first_generation; /* of new blocks: handles of an emptied list stay stale */
     bool hash, pow2;
 } naive;
 

@@ -34,8 +34,7 @@ typedef struct stream {
     lanes lanes;
     bool seen[LANES_MOST]; /* streams that have had a block */
     uint32_t seen_count;
-    uint64_t
-        floor[LANES_MOST]; /* marks that memory of the inner backend may still be waiting for */
+    uint64_t floor[LANES_MOST]; /* marks that the inner backend's memory may be waiting for */
     bool follow, opportunistic, internal;
     vram_stream_hooks hooks;
     vram_offset_map by_offset; /* of inner blocks, to records */

@@ -1,6 +1,7 @@
 /* bench_device.c - see bench_device.h. */
 #include "cli/bench_device.h"
 
+#include "cli/job.h"
 #include "study/device_bench.h"
 #include "study/device_streams.h"
 
@@ -70,22 +71,6 @@ static void free_all(collected *all)
     free(all->specs);
 }
 
-static void set_latency(table *rows, const char *call, const vram_latency *latency)
-{
-    const struct {
-        const char *name;
-        uint64_t ns;
-    } cells[] = {{"p50", latency->p50_ns},
-                 {"p99", latency->p99_ns},
-                 {"p999", latency->p999_ns},
-                 {"max", latency->max_ns}};
-    for (size_t i = 0; latency->calls > 0 && i < sizeof cells / sizeof cells[0]; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s_%s_ns", call, cells[i].name);
-        table_set(rows, name, "%" PRIu64, cells[i].ns);
-    }
-}
-
 static void add_row(table *rows, const char *machine, const char *spec, uint64_t arena_bytes,
                     const device_bench_row *row)
 {
@@ -97,8 +82,8 @@ static void add_row(table *rows, const char *machine, const char *spec, uint64_t
     table_set(rows, "operations", "%" PRIu64, row->operations);
     table_set(rows, "refused", "%" PRIu64, row->refused);
     table_set(rows, "driver_calls", "%" PRIu64, row->driver_calls);
-    set_latency(rows, "alloc", &row->alloc_ns);
-    set_latency(rows, "free", &row->free_ns);
+    table_latency(rows, "alloc", &row->alloc_ns);
+    table_latency(rows, "free", &row->free_ns);
     if (row->free_ns.calls > 0) {
         const double pair_ns = row->alloc_ns.mean_ns + row->free_ns.mean_ns;
         table_set(rows, "pair_mean_ns", "%.1f", pair_ns);

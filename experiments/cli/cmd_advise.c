@@ -211,8 +211,7 @@ static void print_best(const replay_job *job, const line *best)
 
 static void report(const replay_job *job, const line *lines, const char *word)
 {
-    table_format format = TABLE_TEXT;
-    table_format_of(word, &format);
+    const table_format format = table_format_of(word);
     table *rows = table_new(columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < job->spec_count; i++)
         add_row(rows, job, job->specs[i], &lines[i]);

@@ -203,8 +203,7 @@ static bool play(attack *self)
 
 static int report(const attack *self)
 {
-    table_format format = TABLE_TEXT;
-    table_format_of(self->given->format, &format);
+    const table_format format = table_format_of(self->given->format);
     if (format == TABLE_TEXT)
         printf("%s against at most %" PRIu32 " units alive, blocks of at most %" PRIu32
                " (a unit is %" PRIu64 " B).\n\n",

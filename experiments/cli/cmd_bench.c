@@ -266,22 +266,6 @@ static double least(const double *values, size_t count)
     return vram_quantile(values, count, 0);
 }
 
-static void add_latency(table *rows, const char *call, const vram_latency *latency)
-{
-    const struct {
-        const char *name;
-        uint64_t ns;
-    } cells[] = {{"p50", latency->p50_ns},
-                 {"p99", latency->p99_ns},
-                 {"p999", latency->p999_ns},
-                 {"max", latency->max_ns}};
-    for (size_t i = 0; latency->calls > 0 && i < sizeof cells / sizeof cells[0]; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s_%s_ns", call, cells[i].name);
-        table_set(rows, name, "%" PRIu64, cells[i].ns);
-    }
-}
-
 static void add_time(table *rows, const char *name, double ns)
 {
     table_set(rows, name, "%.3f", ns);
@@ -313,8 +297,8 @@ static void add_row(const race *self, table *rows, const char *workload, const r
     add_time(rows, "null_ns_per_op", null_ns);
     if (at->threads == 0)
         add_time(rows, "net_ns_per_op", is_null ? 0 : least_ns - null_ns);
-    add_latency(rows, "alloc", &at->alloc_ns);
-    add_latency(rows, "free", &at->release_ns);
+    table_latency(rows, "alloc", &at->alloc_ns);
+    table_latency(rows, "free", &at->release_ns);
 }
 
 static void race_close(race *self)
@@ -431,8 +415,7 @@ static int bench_run(int count, char **arguments)
     vram_error error;
     if (!read_threads(given.threads, &threads, &error))
         return fail_with(&command_bench, "--threads: %s", error.text);
-    table_format format = TABLE_TEXT;
-    table_format_of(given.format, &format);
+    const table_format format = table_format_of(given.format);
     if (strncmp(given.job.arena, "cuda:", 5) == 0) {
         if (count != 0)
             return fail_with(&command_bench, "--arena cuda: measures calls of its own, no trace");

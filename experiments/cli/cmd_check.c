@@ -329,8 +329,7 @@ static bool can_be_loaded(check *self, int *status)
 /* As CSV or JSON there is one table: with --score that of the score, unless something is broken. */
 static int write_report(check *self)
 {
-    table_format format = TABLE_TEXT;
-    table_format_of(self->given.format, &format);
+    const table_format format = table_format_of(self->given.format);
     fclose(self->report);
     self->report = NULL;
     const bool score = self->given.score && self->broken == 0;

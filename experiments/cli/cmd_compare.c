@@ -453,8 +453,7 @@ static int save_all(const replay_job *job, const fields *given, const table *row
 
 static int report(const replay_job *job, const fields *given, const row *measured)
 {
-    table_format format = TABLE_TEXT;
-    table_format_of(given->format, &format);
+    const table_format format = table_format_of(given->format);
     const unit_scale scale = unit_for(job->arena_bytes);
     column titled[sizeof columns / sizeof columns[0]];
     memcpy(titled, columns, sizeof columns);

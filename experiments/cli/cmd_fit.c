@@ -182,8 +182,7 @@ static bool add_offline(const replay_job *job, const fields *given, table *rows,
 /* Prints and saves what was found. */
 static int report(const replay_job *job, const fields *given, const table *rows)
 {
-    table_format format = TABLE_TEXT;
-    table_format_of(given->format, &format);
+    const table_format format = table_format_of(given->format);
     if (format == TABLE_TEXT) {
         char size[VRAM_SIZE_TEXT];
         job_describe(job, stdout);

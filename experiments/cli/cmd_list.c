@@ -179,8 +179,7 @@ static int list_run(int count, char **arguments)
         return status;
     if (count > 0)
         return fail_with(&command_list, "'%s' is not expected here", arguments[0]);
-    table_format format = TABLE_TEXT;
-    table_format_of(given.format, &format);
+    const table_format format = table_format_of(given.format);
     if (format != TABLE_TEXT) {
         print_rows(format);
         return EXIT_DONE;

@@ -339,8 +339,7 @@ static int stats_run(int count, char **arguments)
     vram_error error = {""};
     status = EXIT_DONE;
     if (prepare(&self, arguments[0], &error)) {
-        table_format format = TABLE_TEXT;
-        table_format_of(given.format, &format);
+        const table_format format = table_format_of(given.format);
         for (size_t row = 0; row < self.rows.count; row++)
             if (is_first_of_group(&self, row))
                 add_group(&self, row);

@@ -238,8 +238,7 @@ static int info_run(int count, char **arguments)
     if (given.device > UINT32_MAX)
         return fail_with(&command_trace_info, "--device: %llu is out of range",
                          (unsigned long long)given.device);
-    table_format format = TABLE_TEXT;
-    table_format_of(given.format, &format);
+    const table_format format = table_format_of(given.format);
     table *rows =
         format == TABLE_TEXT ? NULL : table_new(columns, sizeof columns / sizeof columns[0]);
     status = EXIT_DONE;

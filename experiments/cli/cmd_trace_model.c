@@ -137,8 +137,7 @@ static int model_run(int count, char **arguments)
     vram_trace_close(trace);
     if (!measured)
         return fail_with(&command_trace_model, "%s", error.text);
-    table_format format = TABLE_TEXT;
-    table_format_of(given.format, &format);
+    const table_format format = table_format_of(given.format);
     table *rows = table_new(columns, sizeof columns / sizeof columns[0]);
     add_row(rows, file_name(arguments[0]), "size", &model.sizes, &model);
     add_row(rows, file_name(arguments[0]), "life", &model.lives, &model);

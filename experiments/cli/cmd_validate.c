@@ -267,8 +267,7 @@ static int validate_all(const fields *given, const validate_options *how, char *
         add_row(rows, paths[i], &reports[i]);
         exact = exact && reports[i].exact;
     }
-    table_format format = TABLE_TEXT;
-    table_format_of(given->format, &format);
+    const table_format format = table_format_of(given->format);
     table_write(rows, format, stdout);
     for (int i = 0; format == TABLE_TEXT && i < count; i++)
         print_notes(paths[i], &reports[i], given->cap != NULL);

@@ -97,7 +97,8 @@ void table_write(const table *self, table_format format, FILE *out);
 /* Writes beside and renames; false with a message on failure. */
 bool table_save(const table *self, table_format format, const char *path, vram_error *error);
 
-bool table_format_of(const char *word, table_format *format); /* "table", "csv", "json" */
+/* What --format was given: "table", "csv" or "json". */
+table_format table_format_of(const char *word);
 
 /* ---- progress on stderr: only on a terminal, and only once a second has passed ---- */
 

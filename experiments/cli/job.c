@@ -245,3 +245,19 @@ unit_scale unit_for(uint64_t largest_bytes)
             chosen = i;
     return scales[chosen];
 }
+
+void table_latency(table *rows, const char *call, const vram_latency *latency)
+{
+    const struct {
+        const char *name;
+        uint64_t ns;
+    } cells[] = {{"p50", latency->p50_ns},
+                 {"p99", latency->p99_ns},
+                 {"p999", latency->p999_ns},
+                 {"max", latency->max_ns}};
+    for (size_t i = 0; latency->calls > 0 && i < sizeof cells / sizeof cells[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_%s_ns", call, cells[i].name);
+        table_set(rows, name, "%llu", (unsigned long long)cells[i].ns);
+    }
+}

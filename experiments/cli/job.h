@@ -87,6 +87,9 @@ void job_describe(const replay_job *self, FILE *out);
 /* The share of a stack's text that is a name for files: letters, digits and single dashes. */
 void job_file_stem(const char *spec, char stem[64]);
 
+/* Sets CALL_p50_ns, _p99_ns, _p999_ns and _max_ns; leaves them empty when nothing was called. */
+void table_latency(table *rows, const char *call, const vram_latency *latency);
+
 /* "GiB", "MiB", "KiB" or "B", whichever suits a column of sizes up to largest_bytes, and what to
  * divide by. */
 typedef struct unit_scale {

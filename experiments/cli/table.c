@@ -247,13 +247,9 @@ bool table_save(const table *self, table_format format, const char *path, vram_e
     return vram_output_commit(&output, error);
 }
 
-bool table_format_of(const char *word, table_format *format)
+table_format table_format_of(const char *word)
 {
-    static const char *const words[] = {"table", "csv", "json"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(words[i], word) == 0) {
-            *format = (table_format)i;
-            return true;
-        }
-    return false;
+    return strcmp(word, "csv") == 0    ? TABLE_CSV
+           : strcmp(word, "json") == 0 ? TABLE_JSON
+                                       : TABLE_TEXT;
 }

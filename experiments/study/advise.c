@@ -145,8 +145,8 @@ bool vram_advise_pools(const vram_profile *profile, uint64_t unit_bytes, uint64_
                                         "%s%.3f%%", lead, share);
         before_bytes = block_bytes;
     }
-    snprintf(text, VRAM_ADVISE_POOLS, "%s,shares=%s", classes, shares);
-    return classes_used > 0;
+    const int length = snprintf(text, VRAM_ADVISE_POOLS, "%s,shares=%s", classes, shares);
+    return classes_used > 0 && length < VRAM_ADVISE_POOLS; /* cut text would be other pools */
 }
 
 /* The value of an axis as it must be written, or NULL when the trace gives none. */

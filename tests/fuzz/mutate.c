@@ -10,6 +10,8 @@
  */
 #include "fuzz.h"
 
+#include <vramlab/text.h>
+
 #include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -37,11 +39,7 @@ static uint64_t random_state;
 
 static uint64_t next_random(void)
 {
-    random_state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-    uint64_t z = random_state;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return vram_next_random(&random_state);
 }
 
 static size_t below(size_t bound)

@@ -167,7 +167,7 @@ static bool on_alloc(normalising *n, uint64_t id)
     const uint64_t size_bytes = n->raw->size_bytes;
     if (size_bytes == 0)
         return note_zero(n, id);
-    uint32_t slot;
+    uint32_t slot = 0;
     return evict(n, id) && check_size(n, size_bytes) && take_slot(n, id, size_bytes, &slot) &&
            emit(n, VRAM_EVENT_ALLOC, id, slot, size_bytes);
 }

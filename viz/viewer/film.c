@@ -178,10 +178,7 @@ bool vram_view_measure(vram_view *view, uint32_t count, vram_view_bench *bench, 
     for (uint32_t i = 0; i < count; i++) {
         int width;
         int height;
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        view->event = random % (view->events + 1);
+        view->event = vram_next_random(&random) % (view->events + 1);
         const double before = milliseconds();
         const bool sought = seek_maps(view);
         const double between = milliseconds();

@@ -9,14 +9,9 @@
 
 enum { LEAST_ZOOM_BYTES = 4096, DRAG_PIXELS = 4 };
 
-static bool holds(vram_rect rect, int x, int y)
-{
-    return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
-}
-
 static bool on_curves(const vram_view *view, int x, int y)
 {
-    return holds(view->curves, x, y) || holds(view->scrubber, x, y);
+    return rect_holds(view->curves, x, y) || rect_holds(view->scrubber, x, y);
 }
 
 static void scrub(vram_view *view, int x)

@@ -107,15 +107,10 @@ cell_grid grid_of(const vram_view *view, const panel *of)
     return grid;
 }
 
-static bool holds(vram_rect rect, int x, int y)
-{
-    return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
-}
-
 int panel_at(const vram_view *view, int x, int y)
 {
     for (int i = 0; i < view->panel_count; i++)
-        if (view->panels[i].shown && holds(view->panels[i].box, x, y))
+        if (view->panels[i].shown && rect_holds(view->panels[i].box, x, y))
             return i;
     return NO_PANEL;
 }

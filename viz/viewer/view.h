@@ -89,6 +89,11 @@ struct vram_view {
 const vram_theme *theme_of(const vram_view *view);
 int letters_of(const vram_view *view); /* size of ordinary lettering in pixels */
 
+static inline bool rect_holds(vram_rect rect, int x, int y)
+{
+    return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
+}
+
 /* layout.c */
 void lay_out(vram_view *view);
 cell_grid grid_of(const vram_view *view, const panel *of);

@@ -49,11 +49,10 @@ typedef struct vram_snapshot_context {
 
 /* One entry of a device's history, in the allocator's true order. 32 bytes. */
 typedef struct vram_snapshot_event {
-    uint64_t address; /* OOM: bytes that the driver had free; 0 when absent */
-    uint64_t
-        size_bytes; /* ALLOC, FREE_...: as requested, unrounded; OOM: rounded; SEGMENT_...: real */
-    uint64_t time_us; /* since the epoch; 0 when absent */
-    uint32_t frames;  /* see vram_snapshot_stack; 0 is none. Of a free: those of the allocation */
+    uint64_t address;    /* OOM: bytes that the driver had free; 0 when absent */
+    uint64_t size_bytes; /* ALLOC, FREE_...: as requested; OOM: rounded; SEGMENT_...: real */
+    uint64_t time_us;    /* since the epoch; 0 when absent */
+    uint32_t frames; /* see vram_snapshot_stack; 0 is none. Of a free: those of the allocation */
     uint32_t context : 24; /* index into contexts */
     uint32_t action : 8;   /* vram_snapshot_action */
 } vram_snapshot_event;

@@ -93,18 +93,19 @@ Test(command, compare_prints_a_row_a_backend_within_100_columns_and_a_verdict_la
     cr_assert(table->status == 0, "%s", table->text);
     cr_expect(strstr(table->text, "4,466 events") != NULL);
     cr_expect(strstr(table->text, "ran out of memory") != NULL);
-    size_t rows = 0;
+    static const char *const rows[] = {"\nbackend", "\nlist:policy=best", "\nbuddy", "\nnaive",
+                                       "\nPyTorch itself"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        cr_expect(strstr(table->text, rows[i]) != NULL, "no row begins with %s", rows[i] + 1);
     bool in_table = false;
     const char *last = table->text;
     for (char *line = table->text; *line != '\0';) {
         const size_t length = strcspn(line, "\n");
         in_table = length > 0 && (in_table || strncmp(line, "backend", 7) == 0);
-        rows += in_table;
         cr_expect(!in_table || length <= 100, "%.*s", (int)length, line);
         last = line;
         line += length + (line[length] == '\n');
     }
-    cr_expect(rows == 1 + 3 + 1, "a header, the backends, and PyTorch itself");
     cr_expect(strncmp(last, "Verdict: 1 of 3 allocators would have survived", 46) == 0, "%s", last);
     free(table);
 }

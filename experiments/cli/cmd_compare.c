@@ -323,7 +323,7 @@ static void add_recorded_row(table *rows, const replay_job *job, const unit_scal
     if (recorded->peak_reserved_bytes == 0)
         return;
     table_row(rows);
-    table_set(rows, "backend", "PyTorch, as recorded");
+    table_set(rows, "backend", "PyTorch itself");
     table_set(rows, "outcome", "%s", recorded->out_of_memory > 0 ? "ran out" : "completed");
     set_size(rows, "peak_live_bytes", job->summary.peak_live_bytes, scale);
     if (job->summary.peak_live_unit_bytes > 0)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TABLE_WIDTH = 100 }; /* characters of an aligned line, as far as the numbers allow */
+
 typedef struct cell {
     char *exact; /* CSV and JSON */
     char *shown; /* aligned table; NULL: as exact */
@@ -114,6 +116,7 @@ static void pad(FILE *out, size_t count)
         fputc(' ', out);
 }
 
+/* A text wider than its column, which only the first may be, has a line of its own. */
 static void write_aligned_line(const table *self, const cell *row, const size_t *widths, FILE *out)
 {
     const char *gap = "";
@@ -123,6 +126,10 @@ static void write_aligned_line(const table *self, const cell *row, const size_t 
         if (of->title == NULL)
             continue;
         const char *text = row == NULL ? of->title : shown_text(&row[i]);
+        if (text_width(text) > widths[i]) {
+            fprintf(out, "%s\n", text);
+            text = "";
+        }
         const size_t blanks = widths[i] - text_width(text);
         pad(out, owed);
         owed = 0;
@@ -137,6 +144,23 @@ static void write_aligned_line(const table *self, const cell *row, const size_t 
     fputc('\n', out);
 }
 
+/* Narrows the first column, where it is a text, until the whole line has TABLE_WIDTH characters. */
+static void narrow_first(const table *self, size_t *widths)
+{
+    size_t first = 0;
+    while (first < self->column_count && self->columns[first].title == NULL)
+        first++;
+    if (first == self->column_count || self->columns[first].kind != COLUMN_TEXT)
+        return;
+    size_t rest = 0;
+    for (size_t i = first + 1; i < self->column_count; i++)
+        if (self->columns[i].title != NULL)
+            rest += 2 + widths[i];
+    const size_t title = text_width(self->columns[first].title);
+    const size_t room = rest + title < TABLE_WIDTH ? TABLE_WIDTH - rest : title;
+    widths[first] = widths[first] < room ? widths[first] : room;
+}
+
 static void write_aligned(const table *self, FILE *out)
 {
     size_t *widths = must(calloc(self->column_count + 1, sizeof *widths));
@@ -147,6 +171,7 @@ static void write_aligned(const table *self, FILE *out)
             widths[i] = width > widths[i] ? width : widths[i];
         }
     }
+    narrow_first(self, widths);
     if (colour_wanted() && out == stdout)
         fputs("\033[1m", out);
     write_aligned_line(self, NULL, widths, out);

@@ -57,6 +57,18 @@ static const struct {
     {"trace dance", "no subcommand is called 'dance'"},
     {"trace info", "a trace is expected"},
     {"list everything", "'everything' is not expected"},
+    {"validate", "a recording is expected"},
+    {"validate traces/data/no-such-file", "no-such-file: cannot open"},
+    {"validate README.md", "this is not a memory snapshot of PyTorch"},
+    {"validate tests", "is a folder"},
+    {"validate " OOM " --cap 0", "--cap: '0' is no memory at all"},
+    {"validate " OOM " --cap -5", "--cap: '-5' is not a size"},
+    {"validate " OOM " --cap 80%", "a share is not possible here"},
+    {"validate " OOM " --cut 1", "--cut: '1' leaves nothing"},
+    {"validate " OOM " --cut nan", "--cut: 'nan' is not a share"},
+    {"validate " OOM " --device 7", "it has no device 7"},
+    {"validate " OOM " --device 4294967296", "'4294967296' is out of range"},
+    {"validate " OOM " --device -1", "'-1' is not a whole number"},
 };
 
 Test(command, a_wrong_call_exits_2_and_is_told_what_would_be_right)

@@ -32,8 +32,13 @@ static struct {
     standin_counts (*count)(void);
 } lib;
 
+/* The library on this backend and arena, with nothing else of the caller's environment. */
 static void load(const char *backend, const char *arena)
 {
+    static const char *const others[] = {"VRAMLAB_ON_FULL", "VRAMLAB_TRACE", "VRAMLAB_STATS",
+                                         "VRAMLAB_FORCE", "STANDIN_BYTES"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        unsetenv(others[i]);
     setenv("VRAMLAB_CUDART", STANDIN, 1);
     setenv("VRAMLAB_BACKEND", backend, 1);
     setenv("VRAMLAB_ARENA", arena, 1);
@@ -162,29 +167,147 @@ Test(torch, what_does_not_fit_spills_to_the_driver_and_comes_back)
     cr_expect(eq(u64, figure("live_bytes"), 0));
 }
 
-Test(torch, stop_ends_the_process_rather_than_hand_out_null, .signal = SIGABRT)
+/* ------------------------------------------------------------------------------------------------
+ * what it says */
+
+/* What a process said on stderr, and how it ended. */
+typedef struct heard {
+    int status; /* exit status; 128 + signal when it died */
+    char text[8192];
+} heard;
+
+static heard hear(void (*program)(void))
 {
-    setenv("VRAMLAB_ON_FULL", "stop", 1);
-    load("list", "host:1MiB");
+    heard self = {.status = -1};
+    FILE *said = tmpfile();
+    cr_assert(said != NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(fileno(said), STDERR_FILENO);
+        unsetenv("VRAMLAB_QUIET");
+        program();
+        exit(EXIT_SUCCESS);
+    }
+    int status = 0;
+    cr_assert(eq(int, waitpid(child, &status, 0), child));
+    self.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    rewind(said);
+    self.text[fread(self.text, 1, sizeof self.text - 1, said)] = '\0';
+    fclose(said);
+    return self;
+}
+
+static unsigned times_said(const heard *self, const char *what)
+{
+    unsigned count = 0;
+    for (const char *at = self->text; (at = strstr(at, what)) != NULL; at += strlen(what))
+        count++;
+    return count;
+}
+
+static void ask_twice_for_too_much(void)
+{
+    lib.malloc(2 * MIB, 0, NULL);
     lib.malloc(2 * MIB, 0, NULL);
 }
 
-Test(torch, a_wrong_backend_ends_the_process_with_its_name, .signal = SIGABRT)
+/* How it goes on and what it says, by what there is to spill to. */
+static const struct {
+    const char *on_full, *runtime, *card_bytes;
+    int status;
+    unsigned causes, spilled;
+    const char *outcome;
+} full_rows[] = {
+    {"spill", STANDIN, "4294967296", 0, 1, 2, "taken from cudaMalloc (said once a cause)"},
+    {"spill", STANDIN, "3145728", 128 + SIGABRT, 2, 1,
+     "cudaMalloc: out of memory (2): the process"},
+    {"spill", "", "0", 128 + SIGABRT, 1, 0, "there is no CUDA runtime to spill to: the process"},
+    {"stop", STANDIN, "4294967296", 128 + SIGABRT, 1, 0, "VRAMLAB_ON_FULL=stop: the process"},
+};
+
+Test(torch, when_the_arena_is_full_it_says_what_became_of_the_request)
 {
-    load("lisst", "host:1MiB");
+    for (size_t i = 0; i < sizeof full_rows / sizeof full_rows[0]; i++) {
+        load("list", "host:1MiB");
+        setenv("VRAMLAB_ON_FULL", full_rows[i].on_full, 1);
+        setenv("VRAMLAB_CUDART", full_rows[i].runtime, 1);
+        setenv("STANDIN_BYTES", full_rows[i].card_bytes, 1);
+        const heard said = hear(ask_twice_for_too_much);
+        char report[64];
+        snprintf(report, sizeof report, ", %u spilled to cudaMalloc (", full_rows[i].spilled);
+        cr_expect(eq(int, said.status, full_rows[i].status), "row %zu: %s", i, said.text);
+        cr_expect(eq(uint, times_said(&said, "has no room for 2.00 MiB"), full_rows[i].causes));
+        cr_expect(eq(uint, times_said(&said, full_rows[i].outcome), 1), "row %zu: %s", i,
+                  said.text);
+        cr_expect(eq(uint, times_said(&said, report), 1), "row %zu: %s", i, said.text);
+        const unsigned taken = times_said(&said, "taken from cudaMalloc");
+        cr_expect(eq(uint, taken, full_rows[i].spilled > 0), "row %zu: %s", i, said.text);
+    }
+}
+
+static void work_and_ask_for_a_report(void)
+{
+    void *a = lib.malloc(1000, 0, NULL);
+    lib.free(a, 1000, 0, NULL);
+    raise(SIGUSR1);
+    lib.malloc(1 * MIB, 0, NULL);
     lib.malloc(512, 0, NULL);
+}
+
+Test(torch, a_report_comes_with_the_first_call_after_the_signal_and_at_exit)
+{
+    load("list", "host:2MiB");
+    const heard said = hear(work_and_ask_for_a_report);
+    cr_expect(eq(int, said.status, 0));
+    cr_expect(eq(uint, times_said(&said, "vramlab: list"), 2), "%s", said.text);
+    cr_expect(eq(uint, times_said(&said, ": 1 allocations on 1 streams, peak live 1.00 KiB, "), 1));
+    cr_expect(eq(uint, times_said(&said, ": 3 allocations on 1 streams, peak live 1.00 MiB, "), 1));
+    cr_expect(eq(uint, times_said(&said, "needed 1.000 of peak live"), 2), "%s", said.text);
+}
+
+static void ask_for_little(void)
+{
+    lib.malloc(512, 0, NULL);
+}
+
+/* Settings, and what the process says of them as it ends. */
+static const struct {
+    const char *variable, *value, *told;
+} wrong_settings[] = {
+    {"VRAMLAB_BACKEND", "lisst", "VRAMLAB_BACKEND=lisst: no backend is called 'lisst'"},
+    {"VRAMLAB_BACKEND", "list:policy=odd", "none of first|next|best|worst"},
+    {"VRAMLAB_ARENA", "16GiB", "VRAMLAB_ARENA=16GiB: write KIND:SIZE"},
+    {"VRAMLAB_ARENA", "host:70%", "VRAMLAB_ARENA=host:70%: '70%': a share is not possible here"},
+    {"VRAMLAB_ARENA", "host:much", "VRAMLAB_ARENA=host:much: 'much' is not a size"},
+    {"VRAMLAB_ARENA", "host:0", "VRAMLAB_ARENA=host:0:"},
+    {"VRAMLAB_ARENA", "disk:1GiB", "no kind of arena is called 'disk'"},
+    {"VRAMLAB_ARENA", "virtual:1GiB", "it has no bytes to hand out"},
+    {"VRAMLAB_ARENA", "cuda:99%", "more than 80 % of the card"},
+    {"VRAMLAB_ON_FULL", "pray", "VRAMLAB_ON_FULL=pray: write spill or stop"},
+    {"VRAMLAB_CUDART", "/nowhere/cudart.so",
+     "the CUDA runtime (/nowhere/cudart.so) cannot be loaded"},
+};
+
+Test(torch, a_wrong_setting_ends_the_process_and_is_named)
+{
+    for (size_t i = 0; i < sizeof wrong_settings / sizeof wrong_settings[0]; i++) {
+        load("list", "host:1MiB");
+        setenv(wrong_settings[i].variable, wrong_settings[i].value, 1);
+        const heard said = hear(ask_for_little);
+        cr_expect(eq(int, said.status, 128 + SIGABRT), "%s", said.text);
+        cr_expect(eq(uint, times_said(&said, wrong_settings[i].told), 1), "%s=%s: %s",
+                  wrong_settings[i].variable, wrong_settings[i].value, said.text);
+    }
 }
 
 Test(torch, what_the_program_did_is_recorded)
 {
-    char path[256];
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/vramlab-torch-XXXXXX", folder != NULL ? folder : P_tmpdir);
+    char path[] = P_tmpdir "/vramlab-torch-XXXXXX";
     const int file = mkstemp(path);
     cr_assert(file >= 0);
     close(file);
-    setenv("VRAMLAB_TRACE", path, 1);
     load("tlsf", "cuda:64MiB");
+    setenv("VRAMLAB_TRACE", path, 1);
     const pid_t child = fork();
     if (child == 0) {
         void *s = new_stream();

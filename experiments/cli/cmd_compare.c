@@ -380,7 +380,7 @@ static void print_gap(const replay_job *job, const fields *given)
     gap_report gap;
     vram_error error = {""};
     fputc('\n', stdout);
-    if (gap_measure(snapshot, (uint32_t)given->job.device, &gap, &error)) {
+    if (gap_measure(snapshot, given->job.device, &gap, &error)) {
         gap_print(&gap, snapshot, stdout);
         gap_free(&gap);
     } else {

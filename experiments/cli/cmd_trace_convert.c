@@ -187,11 +187,8 @@ static int convert_run(int count, char **arguments)
     if (given.job.backends != NULL || given.job.arena != NULL)
         return fail_with(&command_trace_convert, "--backend and --arena go with --export");
     vram_error error = {""};
-    vram_trace_options how = {.strict = given.job.strict, .progress = progress_show};
-    if (given.job.device > UINT32_MAX)
-        return fail_with(&command_trace_convert, "--device: %" PRIu64 " is out of range",
-                         given.job.device);
-    how.device = (uint32_t)given.job.device;
+    vram_trace_options how = {
+        .device = given.job.device, .strict = given.job.strict, .progress = progress_show};
     if (given.inflate_limit != NULL &&
         !vram_parse_size(given.inflate_limit, 0, &how.inflate_limit, &error))
         return fail_with(&command_trace_convert, "--inflate-limit: %s", error.text);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct fields {
-    uint64_t device;
+    uint32_t device;
     bool strict;
     const char *inflate_limit;
     const char *format;
@@ -14,7 +14,7 @@ typedef struct fields {
 
 static const option_row options[] = {
     {.name = "--device",
-     .kind = OPTION_COUNT,
+     .kind = OPTION_INDEX,
      .value = "N",
      .offset = offsetof(fields, device),
      .help = "PyTorch snapshots: whose history to read (default 0)"},
@@ -209,7 +209,7 @@ static void print_info(const vram_trace_info *info, const vram_trace_summary *su
 static bool inform(const char *path, const fields *given, table *rows, vram_error *error)
 {
     vram_trace_options how = {
-        .device = (uint32_t)given->device, .strict = given->strict, .progress = progress_show};
+        .device = given->device, .strict = given->strict, .progress = progress_show};
     if (given->inflate_limit != NULL &&
         !vram_parse_size(given->inflate_limit, 0, &how.inflate_limit, error))
         return false;
@@ -235,9 +235,6 @@ static int info_run(int count, char **arguments)
         return status;
     if (count == 0)
         return fail_with(&command_trace_info, "a trace is expected: vramlab trace info TRACE");
-    if (given.device > UINT32_MAX)
-        return fail_with(&command_trace_info, "--device: %llu is out of range",
-                         (unsigned long long)given.device);
     const table_format format = table_format_of(given.format);
     table *rows =
         format == TABLE_TEXT ? NULL : table_new(columns, sizeof columns / sizeof columns[0]);

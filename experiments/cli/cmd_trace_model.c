@@ -9,12 +9,12 @@
 
 typedef struct fields {
     const char *format;
-    uint64_t device;
+    uint32_t device;
 } fields;
 
 static const option_row options[] = {
     {.name = "--device",
-     .kind = OPTION_COUNT,
+     .kind = OPTION_INDEX,
      .value = "N",
      .offset = offsetof(fields, device),
      .help = "PyTorch, RMM of 2019, Nsight: whose history to read (default 0)"},
@@ -123,13 +123,13 @@ static int model_run(int count, char **arguments)
     int status = options_read(&command_trace_model, &count, arguments, &given);
     if (status >= 0)
         return status;
-    if (count != 1 || given.device > UINT32_MAX)
+    if (count != 1)
         return fail_with(&command_trace_model,
                          "one trace is expected: vramlab trace fit-model TRACE");
     vram_error error = {""};
     vram_trace *trace = NULL;
     vram_model model;
-    const vram_trace_options how = {.device = (uint32_t)given.device, .progress = progress_show};
+    const vram_trace_options how = {.device = given.device, .progress = progress_show};
     progress_begin(file_name(arguments[0]));
     const bool measured = vram_trace_open(arguments[0], &how, &trace, &error) &&
                           vram_model_measure(trace, &model, &error);

@@ -11,7 +11,7 @@
 typedef struct fields {
     const char *cap;
     const char *cut;
-    uint64_t device;
+    uint32_t device;
     const char *format;
     const char *out;
 } fields;
@@ -25,7 +25,7 @@ static const option_row options[] = {
              "file holds; default: inferred between the largest total that was reserved and\n"
              "the smallest that was refused"},
     {.name = "--device",
-     .kind = OPTION_COUNT,
+     .kind = OPTION_INDEX,
      .value = "N",
      .offset = offsetof(fields, device),
      .help = "whose history to replay (default 0)"},
@@ -235,12 +235,19 @@ static void print_notes(const char *path, const validate_report *report, bool ca
 /* The caller's options as the library's. */
 static bool read_options(const fields *given, validate_options *how, vram_error *error)
 {
-    *how = (validate_options){.device = (uint32_t)given->device};
-    if (given->cap != NULL && !vram_parse_size(given->cap, 0, &how->cap_bytes, error))
-        return false;
-    if (given->cut != NULL && !vram_parse_ratio(given->cut, &how->cut_share, error))
-        return false;
-    return how->cut_share < 1 || vram_fail(error, "--cut: %s leaves nothing", given->cut);
+    *how = (validate_options){.device = given->device};
+    vram_error why = {""};
+    if (given->cap != NULL && !vram_parse_size(given->cap, 0, &how->cap_bytes, &why))
+        return vram_fail(error, "--cap: %s", why.text);
+    if (given->cap != NULL && how->cap_bytes == 0)
+        return vram_fail(error,
+                         "--cap: '%s' is no memory at all: write what PyTorch was allowed, "
+                         "such as 3GiB, or leave it out to have it inferred",
+                         given->cap);
+    if (given->cut != NULL && !vram_parse_ratio(given->cut, &how->cut_share, &why))
+        return vram_fail(error, "--cut: %s", why.text);
+    return how->cut_share < 1 ||
+           vram_fail(error, "--cut: '%s' leaves nothing: write less than 1", given->cut);
 }
 
 static bool validate_file(const char *path, const validate_options *how, validate_report *report,

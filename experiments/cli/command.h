@@ -24,6 +24,7 @@ typedef enum option_kind {
     OPTION_FLAG,  /* bool */
     OPTION_TEXT,  /* const char * */
     OPTION_COUNT, /* uint64_t */
+    OPTION_INDEX, /* uint32_t */
     OPTION_REAL,  /* double */
     OPTION_WORD,  /* const char *, one of `words` */
 } option_kind;

@@ -110,11 +110,8 @@ int job_open(replay_job *self, const command *which, const job_fields *fields, c
     *self = (replay_job){.self = which};
     if (!settle_backends(self, fields->backends))
         return EXIT_WRONG;
-    if (fields->device > UINT32_MAX)
-        return fail_with(which, "--device: %llu is out of range",
-                         (unsigned long long)fields->device);
     const vram_trace_options options = {
-        .device = (uint32_t)fields->device, .strict = fields->strict, .progress = progress_show};
+        .device = fields->device, .strict = fields->strict, .progress = progress_show};
     vram_error error = {""};
     if (fields->compact != NULL && !vram_parse_compaction(fields->compact, &self->compact, &error))
         return fail_with(which, "--compact: %s", error.text);

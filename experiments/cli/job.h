@@ -28,7 +28,7 @@ typedef struct job_fields {
     const char *arena;
     const char *backends;
     const char *compact;
-    uint64_t device;
+    uint32_t device;
     bool strict;
 } job_fields;
 
@@ -41,7 +41,7 @@ typedef struct job_fields {
      .help = "backend stacks, such as list:policy=best,tlsf+stream (see `vramlab list`);\n"        \
              "default: every backend with its defaults"},                                          \
         {.name = "--device",                                                                       \
-         .kind = OPTION_COUNT,                                                                     \
+         .kind = OPTION_INDEX,                                                                     \
          .value = "N",                                                                             \
          .offset = offsetof(job_fields, device),                                                   \
          .help = "PyTorch snapshots: whose history to replay (default 0)"},                        \

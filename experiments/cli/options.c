@@ -91,6 +91,13 @@ static bool store(const option_row *row, const char *text, void *fields, vram_er
         return true;
     case OPTION_COUNT:
         return vram_parse_count(text, (uint64_t *)(void *)field, error);
+    case OPTION_INDEX: {
+        uint64_t index;
+        if (!vram_parse_count(text, &index, error))
+            return false;
+        *(uint32_t *)(void *)field = (uint32_t)index;
+        return index <= UINT32_MAX || vram_fail(error, "'%s' is out of range", text);
+    }
     case OPTION_REAL: {
         char *end = NULL;
         const double value = strtod(text, &end);

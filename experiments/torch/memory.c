@@ -68,31 +68,36 @@ static bool open_arena(torch_memory *self, const char *text, vram_error *error)
         return vram_fail(error, "VRAMLAB_ARENA=%s: write KIND:SIZE, such as cuda:16GiB", text);
     char kind[16];
     snprintf(kind, sizeof kind, "%.*s", (int)(colon - text), text);
+    const char *runtime = getenv("VRAMLAB_CUDART");
     const bool is_cuda = strcmp(kind, "cuda") == 0;
-    const bool wanted = is_cuda || getenv("VRAMLAB_CUDART") != NULL;
-    self->runtime = wanted ? vram_cudart_load(is_cuda ? error : NULL) : NULL;
-    if (is_cuda && self->runtime == NULL)
-        return false;
+    const bool wanted = is_cuda || (runtime != NULL && runtime[0] != '\0');
+    vram_error why = {""};
+    self->runtime = wanted ? vram_cudart_load(&why) : NULL;
+    if (wanted && self->runtime == NULL)
+        return vram_fail(error, "VRAMLAB_ARENA=%s: %s", text, why.text);
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    if (self->runtime != NULL)
+    if (is_cuda)
         self->runtime->mem_get_info(&free_bytes, &total_bytes);
     uint64_t size_bytes;
-    if (!vram_parse_size(colon + 1, total_bytes, &size_bytes, error))
-        return false;
-    return vram_arena_create(kind, size_bytes / UNIT * UNIT, &self->arena, error) &&
-           (vram_arena_has_bytes(self->arena) ||
-            vram_fail(error, "VRAMLAB_ARENA=%s: it has no bytes to hand out", text));
+    if (!vram_parse_size(colon + 1, total_bytes, &size_bytes, &why) ||
+        !vram_arena_create(kind, size_bytes / UNIT * UNIT, &self->arena, &why))
+        return vram_fail(error, "VRAMLAB_ARENA=%s: %s", text, why.text);
+    return vram_arena_has_bytes(self->arena) ||
+           vram_fail(error, "VRAMLAB_ARENA=%s: it has no bytes to hand out", text);
 }
 
 static bool open_backend(torch_memory *self, const torch_settings *settings, vram_error *error)
 {
     const vram_config config = {.arena_bytes = self->arena->size_bytes, .unit_bytes = UNIT};
-    if (!vram_create_from_text(settings->backend, &config, &self->backend, error))
-        return false;
+    vram_error why = {""};
+    if (!vram_create_from_text(settings->backend, &config, &self->backend, &why))
+        return vram_fail(error, "VRAMLAB_BACKEND=%s: %s", settings->backend, why.text);
     if (self->backend->address_bytes > self->backend->arena_bytes)
-        return vram_fail(error, "%s hands out virtual addresses, which an arena does not have",
-                         self->backend->spec);
+        return vram_fail(error,
+                         "VRAMLAB_BACKEND=%s: it hands out virtual addresses, which an arena does "
+                         "not have",
+                         settings->backend);
     self->base = self->arena->ops->base(self->arena);
     return true;
 }
@@ -349,11 +354,11 @@ static bool take_block(torch_memory *self, const vram_request *request, void *st
     return true;
 }
 
-/* Why nothing fits, on stderr, once a cause. */
-static void tell(torch_memory *self, const vram_request *request)
+/* Why the arena has no room, and what became of the request: once a cause while it is served. */
+static void tell(torch_memory *self, const vram_request *request, bool served, const char *outcome)
 {
     const vram_failure failure = vram_explain(self->backend, *request);
-    if (self->told[failure.reason] && self->on_full == TORCH_SPILL)
+    if (self->told[failure.reason] && served)
         return;
     self->told[failure.reason] = true;
     char asked[VRAM_SIZE_TEXT];
@@ -367,19 +372,20 @@ static void tell(torch_memory *self, const vram_request *request)
         vram_format_size(self->backend->arena_bytes, arena),
         vram_format_size(failure.free_bytes, free_text),
         vram_format_size(failure.largest_free_bytes, largest), vram_reason_name(failure.reason),
-        self->on_full == TORCH_SPILL
-            ? "taken from cudaMalloc (said once a cause)"
-            : "VRAMLAB_ON_FULL=stop ends the process, as a NULL would crash a later kernel");
+        outcome);
 }
 
-/* Takes the request from the driver instead. NONE when it has no memory either. */
-static uint32_t spill(torch_memory *self, const vram_request *request)
+/* Takes the request from the driver instead; NONE, and why, when that cannot be. */
+static uint32_t spill(torch_memory *self, const vram_request *request, vram_error *why)
 {
     void *pointer = NULL;
-    if (self->runtime == NULL || self->runtime->malloc(&pointer, request->size_bytes) != 0) {
-        fputs("vramlab: and the driver has no memory either\n", stderr);
-        return NONE;
-    }
+    if (self->on_full == TORCH_STOP)
+        return vram_fail(why, "VRAMLAB_ON_FULL=stop"), NONE;
+    if (self->runtime == NULL)
+        return vram_fail(why, "there is no CUDA runtime to spill to"), NONE;
+    const int result = self->runtime->malloc(&pointer, request->size_bytes);
+    if (result != 0)
+        return vram_cudart_fail(why, "cudaMalloc", result), NONE;
     const uint32_t index = take_entry(self);
     self->entries[index].spilled = true;
     self->entries[index].pointer = pointer;
@@ -388,6 +394,19 @@ static uint32_t spill(torch_memory *self, const vram_request *request)
     self->stats.spilled_bytes += request->size_bytes;
     if (self->stats.spilled_bytes > self->stats.peak_spilled_bytes)
         self->stats.peak_spilled_bytes = self->stats.spilled_bytes;
+    return index;
+}
+
+/* The arena has no room: the driver's memory, or NONE; what came of it is said. */
+static uint32_t go_beyond_arena(torch_memory *self, const vram_request *request)
+{
+    vram_error why = {""};
+    char outcome[sizeof why.text + 64] = "taken from cudaMalloc (said once a cause)";
+    const uint32_t index = spill(self, request, &why);
+    if (index == NONE)
+        snprintf(outcome, sizeof outcome, "%s: the process ends, as a NULL would crash a kernel",
+                 why.text);
+    tell(self, request, index != NONE, outcome);
     return index;
 }
 
@@ -408,12 +427,8 @@ static void *allocate(torch_memory *self, uint64_t size_bytes, void *stream)
     const vram_request request = {
         .size_bytes = size_bytes, .align_bytes = UNIT, .stream = stream_number(self, stream)};
     uint32_t index = NONE;
-    if (!take_block(self, &request, stream, &index)) {
-        tell(self, &request);
-        index = self->on_full == TORCH_SPILL ? spill(self, &request) : NONE;
-        if (self->on_full == TORCH_STOP)
-            return NULL;
-    }
+    if (!take_block(self, &request, stream, &index))
+        index = go_beyond_arena(self, &request);
     if (index == NONE) {
         trace_log_refused(self->trace, size_bytes, (uint64_t)(uintptr_t)stream);
         return NULL;
@@ -438,8 +453,6 @@ void *torch_memory_alloc(torch_memory *self, uint64_t size_bytes, void *stream)
     pthread_mutex_lock(&self->lock);
     void *pointer = allocate(self, size_bytes, stream);
     pthread_mutex_unlock(&self->lock);
-    if (pointer == NULL && self->on_full == TORCH_STOP)
-        abort();
     return pointer;
 }
 
@@ -521,14 +534,16 @@ void torch_memory_report(torch_memory *self, char *text, size_t size)
     const double peak = stats.peak_live_bytes > 0 ? (double)stats.peak_live_bytes : 1;
     snprintf(text, size,
              "vramlab: %s on %s of %s memory: %s allocations on %" PRIu64
-             " streams, peak live %s, highest address %s (%.3f of peak live), %" PRIu64
-             " spilled (%s at most), %" PRIu64 " waits for streams",
+             " streams, peak live %s, highest address %s, %" PRIu64
+             " spilled to cudaMalloc (%s at most), needed %.3f of peak live, %" PRIu64
+             " waits for streams",
              self->backend->spec, vram_format_size(self->arena->size_bytes, arena),
              self->arena->ops->name, vram_format_count(stats.allocations, count), stats.streams,
              vram_format_size(stats.peak_live_bytes, live),
-             vram_format_size(stats.peak_extent_bytes, extent),
-             (double)stats.peak_extent_bytes / peak, stats.spilled,
-             vram_format_size(stats.peak_spilled_bytes, spilled), stats.stream_waits);
+             vram_format_size(stats.peak_extent_bytes, extent), stats.spilled,
+             vram_format_size(stats.peak_spilled_bytes, spilled),
+             (double)(stats.peak_extent_bytes + stats.peak_spilled_bytes) / peak,
+             stats.stream_waits);
 }
 
 void torch_memory_json(torch_memory *self, char *text, size_t size)

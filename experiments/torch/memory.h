@@ -1,8 +1,9 @@
 /*
  * memory.h - a backend over an arena, for a program that knows pointers, streams and threads.
  *
- *   malloc(stream) -> | wait list of this stream | -> backend -> wait for events -> cudaMalloc |
- * stop free           -> release, or onto the wait list behind an event of each stream in question
+ *   malloc(stream) -> wait list of this stream -> backend -> wait for events -> cudaMalloc, or stop
+ *
+ *   free           -> release, or onto the wait list behind an event of each stream in question
  *
  * A backend knows nothing of work that is still queued. While only one stream is in use, its order
  * makes early reuse safe. When a second one appears, the host waits once for the first; from then
@@ -48,7 +49,8 @@ torch_memory *torch_memory_open(const torch_settings *settings, vram_error *erro
 /* Ends the recording. The memory itself goes with the process: the device may be gone already. */
 void torch_memory_finish(torch_memory *self);
 
-/* NULL for size 0, or when neither the arena nor the driver has the memory. */
+/* NULL for size 0. Also when the request cannot be served, which is then said on stderr: the caller
+ * must end the process, as PyTorch would go on with address 0. */
 void *torch_memory_alloc(torch_memory *self, uint64_t size_bytes, void *stream);
 void torch_memory_free(torch_memory *self, void *pointer);
 /* Another stream uses the block too. */

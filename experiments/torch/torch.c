@@ -5,13 +5,15 @@
  *
  *   VRAMLAB_BACKEND   the stack (default tlsf)
  *   VRAMLAB_ARENA     cuda:SIZE or cuda:SHARE of the card (default cuda:70%); host:SIZE for tests
- *   VRAMLAB_ON_FULL   spill (default): what does not fit comes from cudaMalloc; stop: the process
- * ends VRAMLAB_TRACE     a file to record to, in vramlab's own format; %p is the process number
+ *   VRAMLAB_ON_FULL   spill (default): what does not fit comes from cudaMalloc;
+ *                     stop: the process ends with the report
+ *   VRAMLAB_TRACE     a file to record to, in vramlab's own format; %p is the process number
  *   VRAMLAB_STATS     a file for the figures as JSON, written at exit
  *   VRAMLAB_QUIET     1: no report at exit
  *
  * PyTorch 2.11 takes a NULL for a tensor at address 0, and a later kernel dies of it: hence spill
- * or stop, and no third way. A report comes at exit, and with the first call after a SIGUSR1.
+ * or stop, and no third way; where there is nothing to spill to, the process ends too. A report
+ * comes at exit, and with the first call after a SIGUSR1.
  */
 #include "torch/memory.h"
 
@@ -117,7 +119,14 @@ EXPORT void vramlab_stats(char *text, size_t size);
 void *vramlab_malloc(ssize_t size, int device, void *stream)
 {
     (void)device;
-    return size > 0 ? torch_memory_alloc(ready(), (uint64_t)size, stream) : NULL;
+    if (size <= 0)
+        return NULL;
+    void *pointer = torch_memory_alloc(ready(), (uint64_t)size, stream);
+    if (pointer == NULL) { /* why was said */
+        at_exit();
+        abort();
+    }
+    return pointer;
 }
 
 void vramlab_free(void *pointer, ssize_t size, int device, void *stream)

@@ -204,7 +204,7 @@ bool recording_open(recording *self, const vram_snapshot *snapshot, const valida
 {
     *self = (recording){.snapshot = snapshot, .device = options->device};
     if (options->device >= snapshot->device_count)
-        return vram_fail(error, "it has no device %u; there are %zu", options->device,
+        return vram_fail(error, "it has no device %u: it has %zu, counted from 0", options->device,
                          snapshot->device_count);
     const vram_snapshot_device *device = &snapshot->devices[options->device];
     self->first_event = (size_t)(options->cut_share * (double)device->event_count);

@@ -216,6 +216,11 @@ static bool read_file(owned *self, vram_input *input, vram_error *error)
     if (!vram_input_need(input, 1, error))
         return false;
     const bool pickle = input->at < input->end && (unsigned char)*input->at == 0x80;
+    if (!pickle && input->at < input->end && strchr(" \t\r\n{[", *input->at) == NULL)
+        return vram_fail(error,
+                         "%s: this is not a memory snapshot of PyTorch, which is a pickle or JSON: "
+                         "write one with torch.cuda.memory._dump_snapshot()",
+                         input->path);
     self->seen.format = pickle ? "pytorch-snapshot" : "pytorch-snapshot-json";
     return (pickle ? vram_pickle_read(&self->build) : vram_snapshot_json_read(&self->build)) &&
            finish(self);

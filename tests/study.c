@@ -199,6 +199,27 @@ Test(study, a_sweep_that_lost_cells_runs_these_and_no_others)
     remove_folder(folder);
 }
 
+Test(study, a_sweep_takes_more_or_fewer_seeds_and_repetitions)
+{
+    char folder[64];
+    with_study(HEAD "seeds = 7 8\n[traces]\ngenerate:mix,ops=500,live=20,seed={seed}\n"
+                    "[backends]\nbuddy\n[arenas]\n100%\n",
+               folder);
+    sweep(folder, "a --seeds 3 --repetitions 2", 0);
+    char *text = file_text(folder, "a/study.csv");
+    size_t lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    cr_assert(eq(sz, lines, 1 + 3 * 2)); /* a header, and three seeds twice */
+    cr_assert(strstr(text, "seed=1\",1,1,") != NULL && strstr(text, "seed=3\",3,2,") != NULL, "%s",
+              text);
+    cr_assert(strstr(text, "seed=7") == NULL, "%s", text);
+    free(text);
+    sweep(folder, "b --seeds 10001", 2);
+    sweep(folder, "b --seeds many", 2);
+    remove_folder(folder);
+}
+
 Test(study, cell_by_cell_in_any_order_gives_the_same_rows)
 {
     char folder[64];

@@ -47,6 +47,7 @@ static const column columns[] = {
     {"reason", NULL, COLUMN_TEXT},
     {"bound_bytes", NULL, COLUMN_NUMBER},
     {"recorded_reserved_bytes", NULL, COLUMN_NUMBER},
+    {"recorded_span_ns", NULL, COLUMN_NUMBER},
     {"peak_live_bytes", NULL, COLUMN_NUMBER},
     {"peak_granted_bytes", NULL, COLUMN_NUMBER},
     {"peak_extent_bytes", NULL, COLUMN_NUMBER},
@@ -92,6 +93,7 @@ static void set_run(table *rows)
 static void begin_row(const cell_job *self, const char *spec)
 {
     const machine here = machine_here();
+    const vram_trace_info *info = vram_trace_info_of(self->job.trace);
     const size_t name_length = strcspn(spec, ":+");
     table *const rows = self->rows;
     table_row(rows);
@@ -105,8 +107,9 @@ static void begin_row(const cell_job *self, const char *spec)
     table_set(rows, "backend", "%.*s", (int)name_length, spec);
     table_set(rows, "options", "%s", spec + name_length + (spec[name_length] == ':'));
     set_count(rows, "bound_bytes", self->job.summary.peak_live_unit_bytes);
-    set_count(rows, "recorded_reserved_bytes",
-              vram_trace_info_of(self->job.trace)->recorded.peak_reserved_bytes);
+    set_count(rows, "recorded_reserved_bytes", info->recorded.peak_reserved_bytes);
+    if (info->has_clock)
+        set_count(rows, "recorded_span_ns", self->job.summary.last_ns - self->job.summary.first_ns);
     if (self->cell->arena != NULL) {
         table_set(rows, "arena", "%s", self->cell->arena);
         set_count(rows, "arena_bytes", self->job.arena_bytes);

@@ -22,6 +22,8 @@
 typedef struct fields {
     const char *out;
     uint64_t jobs;
+    uint64_t seeds;
+    uint64_t repetitions;
     const char *cell;
     bool list;
     bool collect;
@@ -41,6 +43,16 @@ static const option_row options[] = {
      .value = "N",
      .offset = offsetof(fields, jobs),
      .help = "cells at once (default: what the study says, else one a core)"},
+    {.name = "--seeds",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .offset = offsetof(fields, seeds),
+     .help = "the seeds 1 to N instead of the study's (1 to 10000)"},
+    {.name = "--repetitions",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .offset = offsetof(fields, repetitions),
+     .help = "so many instead of the study's"},
     {.name = "--again",
      .kind = OPTION_FLAG,
      .offset = offsetof(fields, again),
@@ -332,6 +344,14 @@ static int run_sweep(sweep *self)
     return report(self);
 }
 
+/* A longer or shorter version of a study: the same combinations, more or fewer times. */
+static bool lengthen(sweep *self, vram_error *error)
+{
+    if (self->given->repetitions > 0)
+        self->study.repetitions = self->given->repetitions;
+    return self->given->seeds == 0 || study_set_seeds(&self->study, self->given->seeds, error);
+}
+
 static bool name_folders(sweep *self)
 {
     const bool named = self->given->out != NULL
@@ -350,7 +370,7 @@ static int sweep_run(int count, char **arguments)
         return fail_with(&command_sweep, "one study is expected: vramlab sweep STUDY.ini");
     sweep self = {.given = &given};
     vram_error error = {""};
-    if (!study_load(arguments[0], &self.study, &error))
+    if (!study_load(arguments[0], &self.study, &error) || !lengthen(&self, &error))
         status = fail_with(&command_sweep, "%s", error.text);
     else if (!name_folders(&self))
         status = fail_with(&command_sweep, "out of host memory");

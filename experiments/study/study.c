@@ -264,6 +264,21 @@ bool study_load(const char *path, study *out, vram_error *error)
     return good;
 }
 
+bool study_set_seeds(study *self, uint64_t count, vram_error *error)
+{
+    if (count == 0 || count > STUDY_MOST_SEEDS)
+        return vram_fail(error, "%" PRIu64 " seeds: expected 1 to %d", count, STUDY_MOST_SEEDS);
+    free_list(&self->seeds);
+    self->seeds = (study_list){0};
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        char text[24];
+        snprintf(text, sizeof text, "%" PRIu64, seed);
+        if (!append(&self->seeds, text))
+            return vram_fail(error, "out of host memory");
+    }
+    return true;
+}
+
 void study_free(study *self)
 {
     free_list(&self->traces);

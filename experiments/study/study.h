@@ -21,6 +21,8 @@
 
 #include <vramlab/text.h>
 
+enum { STUDY_MOST_SEEDS = 10000 };
+
 typedef enum study_measure {
     STUDY_FIT,    /* the smallest arena; a cell is a backend, or a bound: offline, two-ended */
     STUDY_REPLAY, /* a replay in each arena, refused requests skipped; a cell is a backend */
@@ -64,6 +66,9 @@ typedef struct study_cell {
 /* False with file, line, what was found and what was expected. study_free is safe in every case. */
 bool study_load(const char *path, study *out, vram_error *error);
 void study_free(study *self);
+
+/* The seeds 1 to count in place of the file's. At most STUDY_MOST_SEEDS. */
+bool study_set_seeds(study *self, uint64_t count, vram_error *error);
 
 const char *study_measure_name(study_measure measure);
 

@@ -47,9 +47,8 @@ static uint64_t status_bytes(const char *name)
 static uint64_t begin_measuring(void)
 {
     FILE *const file = fopen("/proc/self/clear_refs", "w");
-    if (file == NULL || fputs("5", file) < 0)
+    if (file == NULL || fputs("5", file) < 0 || fclose(file) != 0)
         cr_skip_test("the kernel does not let the peak of memory be reset");
-    fclose(file);
     return status_bytes("VmRSS");
 }
 

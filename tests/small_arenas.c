@@ -138,7 +138,7 @@ static unsigned smallest_arena(const char *spec, unsigned live_most, unsigned bl
     return 0;
 }
 
-Test(small_arenas, worst_cases_of_first_and_best_fit_are_exact, .timeout = 300)
+Test(small_arenas, worst_cases_of_first_and_best_fit_are_exact)
 {
     static const struct {
         unsigned live_most, block_most, first, best;

@@ -464,14 +464,19 @@ Test(viewer, a_wrong_script_is_told_its_line)
 
 Test(viewer, a_film_without_a_known_end_or_without_ffmpeg_is_refused_and_leaves_nothing)
 {
+    char folder[] = P_tmpdir "/vramlab-film-XXXXXX";
+    char path[64];
+    cr_assert(mkdtemp(folder) != NULL);
     stage self;
     set_stage(&self, NULL);
     vram_error error = {""};
-    cr_expect(!vram_view_film(self.view, P_tmpdir "/vramlab-film.avi", 3, 10, &error));
+    snprintf(path, sizeof path, "%s/film.avi", folder);
+    cr_expect(!vram_view_film(self.view, path, 3, 10, &error));
     cr_expect(strstr(error.text, ".mp4, .webm or .gif") != NULL, "%s", error.text);
     setenv("PATH", "/no/such/folder", 1);
-    cr_expect(!vram_view_film(self.view, P_tmpdir "/vramlab-film.mp4", 3, 10, &error));
+    snprintf(path, sizeof path, "%s/film.mp4", folder);
+    cr_expect(!vram_view_film(self.view, path, 3, 10, &error));
     cr_expect(strstr(error.text, "ffmpeg is not installed") != NULL, "%s", error.text);
-    cr_expect(access(P_tmpdir "/vramlab-film.mp4", F_OK) != 0);
+    cr_expect(rmdir(folder) == 0, "a file was left");
     strike(&self);
 }

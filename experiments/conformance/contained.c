@@ -16,16 +16,27 @@
 
 enum { LOOK_FIRST_US = 50, LOOK_LAST_US = 10000, ASLEEP_FACTOR = 3 };
 
-static double now_s(clockid_t clock)
-{
-    struct timespec now;
-    return clock_gettime(clock, &now) == 0 ? (double)now.tv_sec + (double)now.tv_nsec / 1e9 : 0;
-}
-
 static double used_s(pid_t child)
 {
     clockid_t clock;
-    return clock_getcpuclockid(child, &clock) == 0 ? now_s(clock) : 0;
+    struct timespec now;
+    return clock_getcpuclockid(child, &clock) == 0 && clock_gettime(clock, &now) == 0
+               ? (double)now.tv_sec + (double)now.tv_nsec / 1e9
+               : 0;
+}
+
+/* It waits for something, rather than for the processor. */
+static bool is_asleep(pid_t child)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)child);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    char state = '?';
+    const int read = fscanf(file, "%*d (%*[^)]) %c", &state);
+    fclose(file);
+    return read == 1 && state == 'S';
 }
 
 static uint64_t resident_bytes(pid_t child)
@@ -81,28 +92,30 @@ static void end_child(pid_t child)
         ;
 }
 
-/* What the watcher remembers of the last sign of life. */
+/* What the watcher remembers of the last sign of life. Neither time passes while the child only
+ * waits for a busy machine. */
 typedef struct pulse {
     uint64_t beats;
-    double used_s;
-    double wall_s;
+    double used_s;   /* the child's, at that sign */
+    double asleep_s; /* by the looks since then that found it asleep */
 } pulse;
 
-static bool is_silent(pulse *last, const vram_stage *stage, pid_t child, double silence_s)
+static bool is_silent(pulse *last, const vram_stage *stage, pid_t child, double paused_s,
+                      double silence_s)
 {
-    const pulse now = {stage->beats, used_s(child), now_s(CLOCK_MONOTONIC)};
+    const pulse now = {stage->beats, used_s(child), 0};
     if (now.beats != last->beats) {
         *last = now;
         return false;
     }
-    return now.used_s - last->used_s > silence_s ||
-           now.wall_s - last->wall_s > ASLEEP_FACTOR * silence_s;
+    last->asleep_s += is_asleep(child) ? paused_s : 0;
+    return now.used_s - last->used_s > silence_s || last->asleep_s > ASLEEP_FACTOR * silence_s;
 }
 
 static void watch(pid_t child, vram_stage *stage, const vram_limits *limits,
                   void (*tick)(const vram_stage *stage))
 {
-    pulse last = {stage->beats, used_s(child), now_s(CLOCK_MONOTONIC)};
+    pulse last = {stage->beats, used_s(child), 0};
     useconds_t pause_us = LOOK_FIRST_US;
     int status = 0;
     pid_t ended;
@@ -110,7 +123,7 @@ static void watch(pid_t child, vram_stage *stage, const vram_limits *limits,
         if (ended < 0 && errno != EINTR)
             return;
         char what[96];
-        if (is_silent(&last, stage, child, limits->silence_s)) {
+        if (is_silent(&last, stage, child, pause_us * 1e-6, limits->silence_s)) {
             end_child(child);
             snprintf(what, sizeof what, "nothing came back within %g s", limits->silence_s);
             find_here(stage, "hang", what);

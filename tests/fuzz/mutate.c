@@ -6,7 +6,7 @@
  * Runs each file of the corpus as it is and packed, then COUNT changed ones: a file, changed one to
  * eight times by flips, numbers at their limits, pieces cut, doubled, moved or taken from another
  * file. The same seed gives the same files. An input that fails is left as mutate-crash.bin; one
- * that takes longer than ten seconds counts as a hang.
+ * that takes more than ten seconds of the processor's time counts as a hang.
  */
 #include "fuzz.h"
 
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/time.h>
 #include <zlib.h>
 
 enum { FILES_MAX = 256, INPUT_MAX = 1 << 16, HANG_SECONDS = 10 };
@@ -60,18 +60,19 @@ static void leave_bytes(void)
 
 static void on_signal(int signal_number)
 {
-    if (signal_number == SIGALRM)
+    if (signal_number == SIGPROF)
         fprintf(stderr, "mutate: an input takes longer than %d s\n", HANG_SECONDS);
     leave_bytes();
     signal(signal_number, SIG_DFL);
-    raise(signal_number == SIGALRM ? SIGABRT : signal_number);
+    raise(signal_number == SIGPROF ? SIGABRT : signal_number);
 }
 
 static void run_input(void)
 {
-    alarm(HANG_SECONDS);
+    const struct itimerval long_since = {.it_value.tv_sec = HANG_SECONDS}, never = {0};
+    setitimer(ITIMER_PROF, &long_since, NULL);
     LLVMFuzzerTestOneInput(input, input_count);
-    alarm(0);
+    setitimer(ITIMER_PROF, &never, NULL);
 }
 
 /* ---- the corpus ---- */
@@ -244,7 +245,7 @@ int main(int count, char **arguments)
     random_state = count > 3 ? strtoull(arguments[3], NULL, 10) : 1;
     printf("%s: %zu files, %llu changed ones, seed %llu\n", arguments[1], corpus_count,
            (unsigned long long)runs, (unsigned long long)random_state);
-    signal(SIGALRM, on_signal);
+    signal(SIGPROF, on_signal);
     signal(SIGABRT, on_signal);
     if (__sanitizer_set_death_callback != NULL)
         __sanitizer_set_death_callback(leave_bytes);

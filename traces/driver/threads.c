@@ -24,8 +24,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { HAND_OVER_EVERY = 4, CLAIM_UNITS_MAX = 1 << 26 };
+enum { HAND_OVER_EVERY = 4, CLAIM_UNITS_MAX = 1 << 26, PATIENCE = 64, NAP_NS = 20000 };
 
 /* Threads that begin together. */
 typedef struct team {
@@ -143,12 +144,17 @@ static bool make_call(member *self, const vram_call *made)
            team_fail(with, "a sound request was answered as if it were not", 0);
 }
 
+/* Who waits long sleeps: on a busy machine each yield costs the others a slice of time. */
 static bool wait_for_turn(team *self, atomic_uint *turn, uint32_t wanted)
 {
-    while (atomic_load_explicit(turn, memory_order_acquire) != wanted) {
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (int looks = 0; atomic_load_explicit(turn, memory_order_acquire) != wanted; looks++) {
         if (atomic_load_explicit(&self->failed, memory_order_relaxed))
             return false;
-        sched_yield();
+        if (looks < PATIENCE)
+            sched_yield();
+        else
+            nanosleep(&nap, NULL);
     }
     return true;
 }

@@ -216,7 +216,9 @@ Test(study, a_sweep_takes_more_or_fewer_seeds_and_repetitions)
     cr_assert(strstr(text, "seed=7") == NULL, "%s", text);
     free(text);
     sweep(folder, "b --seeds 10001", 2);
+    sweep(folder, "b --seeds 0", 2);
     sweep(folder, "b --seeds many", 2);
+    sweep(folder, "b --repetitions 0", 2);
     remove_folder(folder);
 }
 
@@ -308,5 +310,31 @@ Test(study, times_of_different_runs_are_no_pair)
     answer = stats("trace,ns\na,1,2\n", "--value ns --by trace");
     cr_expect(answer->status == 2);
     cr_expect(strstr(answer->text, ":2: expected 2 fields") != NULL, "%s", answer->text);
+    free(answer);
+}
+
+Test(study, a_misspelt_question_is_no_empty_answer)
+{
+    static const char rows[] = "trace,arena,seed,repetition,stack,smallest_ratio\n"
+                               "a,,1,1,x,1\n"
+                               "a,,1,1,y,none\n";
+    static const struct {
+        const char *options;
+        const char *said;
+    } cases[] = {
+        {"--where stack=z", "--where: no row has stack=z"},
+        {"--against stack=z", "--against: no row has stack=z"},
+        {"--where stack=y --against stack=x", "--against: no row has stack=x"},
+        {"--value stack", "row 1: stack is 'x', expected a number"},
+        {"", "row 2: smallest_ratio is 'none', expected a number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        said *answer = stats(rows, cases[i].options);
+        cr_expect(answer->status == 2 && strstr(answer->text, cases[i].said) != NULL, "%s: %d\n%s",
+                  cases[i].options, answer->status, answer->text);
+        free(answer);
+    }
+    said *answer = stats(rows, "--where stack=x");
+    cr_expect(answer->status == 0, "%s", answer->text);
     free(answer);
 }

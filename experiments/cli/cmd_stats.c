@@ -303,13 +303,40 @@ static void make_table(summary *self)
     self->table = table_new(self->columns, self->column_count);
 }
 
+/* Every row that counts holds a number, or nothing. */
+static bool holds_numbers(const summary *self, const char *path, vram_error *error)
+{
+    for (size_t row = 0; row < self->rows.count; row++) {
+        const char *text = cell(self, row, self->value);
+        char *end;
+        const double value = strtod(text, &end);
+        if (passes(self, &self->where, row) && (*end != '\0' || !isfinite(value)))
+            return vram_fail(error, "%s: row %zu: %s is '%s', expected a number or nothing", path,
+                             row + 1, self->given->value, text);
+    }
+    return true;
+}
+
+/* Some row has what an option asks for: a misspelt value must not pass for an empty answer. */
+static bool meets_some_row(const summary *self, const filters *filter, const char *option,
+                           const char *text, vram_error *error)
+{
+    for (size_t row = 0; row < self->rows.count; row++)
+        if (passes(self, &self->where, row) && passes(self, filter, row))
+            return true;
+    return text == NULL || vram_fail(error, "%s: no row has %s", option, text);
+}
+
 static bool prepare(summary *self, const char *path, vram_error *error)
 {
     if (!study_rows_load(path, &self->rows, error) ||
         !find_column(&self->rows, "--value", self->given->value, &self->value, error) ||
         !read_keys(&self->rows, "--by", self->given->by, &self->by, error) ||
         !read_filters(&self->rows, "--where", self->given->where, &self->where, error) ||
-        !read_filters(&self->rows, "--against", self->given->against, &self->against, error))
+        !read_filters(&self->rows, "--against", self->given->against, &self->against, error) ||
+        !meets_some_row(self, &self->where, "--where", self->given->where, error) ||
+        !meets_some_row(self, &self->against, "--against", self->given->against, error) ||
+        !holds_numbers(self, path, error))
         return false;
     if (self->given->against != NULL &&
         !read_keys(&self->rows, "--pairs", self->given->pairs, &self->pairs, error))

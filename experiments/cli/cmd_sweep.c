@@ -30,6 +30,8 @@ typedef struct fields {
     bool again;
 } fields;
 
+#define AS_IN_STUDY UINT64_MAX /* of --seeds, --repetitions */
+
 static const option_row options[] = {
     {.name = "--out",
      .alias = "-o",
@@ -347,9 +349,12 @@ static int run_sweep(sweep *self)
 /* A longer or shorter version of a study: the same combinations, more or fewer times. */
 static bool lengthen(sweep *self, vram_error *error)
 {
-    if (self->given->repetitions > 0)
+    if (self->given->repetitions == 0)
+        return vram_fail(error, "--repetitions: 0 is out of range: expected 1 or more");
+    if (self->given->repetitions != AS_IN_STUDY)
         self->study.repetitions = self->given->repetitions;
-    return self->given->seeds == 0 || study_set_seeds(&self->study, self->given->seeds, error);
+    return self->given->seeds == AS_IN_STUDY ||
+           study_set_seeds(&self->study, self->given->seeds, error);
 }
 
 static bool name_folders(sweep *self)
@@ -362,7 +367,7 @@ static bool name_folders(sweep *self)
 
 static int sweep_run(int count, char **arguments)
 {
-    fields given = {0};
+    fields given = {.seeds = AS_IN_STUDY, .repetitions = AS_IN_STUDY};
     int status = options_read(&command_sweep, &count, arguments, &given);
     if (status >= 0)
         return status;

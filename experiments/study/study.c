@@ -218,6 +218,8 @@ static bool read_lines(reader *self, FILE *file)
             good = read_line(self, text);
     }
     free(line);
+    if (good && ferror(file))
+        return vram_fail(self->error, "%s: %s", self->path, strerror(errno));
     return good;
 }
 

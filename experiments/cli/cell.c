@@ -81,12 +81,14 @@ static void set_count(table *rows, const char *name, uint64_t value)
     table_set(rows, name, "%" PRIu64, value);
 }
 
+enum { RUN_TEXT = 128 };
+
 /* Where the cell ran and when: times may only be compared when this is the same. */
-static void set_run(table *rows)
+static void name_run(char text[RUN_TEXT])
 {
     char host[64] = "";
     gethostname(host, sizeof host - 1);
-    table_set(rows, "run", "%s-%ld-%lld", host, (long)getpid(), (long long)time(NULL));
+    snprintf(text, RUN_TEXT, "%s-%ld-%lld", host, (long)getpid(), (long long)time(NULL));
 }
 
 /* Begins a row with all that does not depend on the measure. */
@@ -280,6 +282,8 @@ static void add_time_rows(const cell_job *self, uint64_t operations, const doubl
                           const uint64_t *refused)
 {
     const double null_ns = ns[self->job.spec_count];
+    char run[RUN_TEXT]; /* one for all rows, however the clock moves on meanwhile */
+    name_run(run);
     for (size_t i = 0; i < self->job.spec_count; i++) {
         begin_row(self, self->job.specs[i]);
         table_set(self->rows, "outcome", "%s", refused[i] == 0 ? "completes" : "fails");
@@ -287,7 +291,7 @@ static void add_time_rows(const cell_job *self, uint64_t operations, const doubl
         table_set(self->rows, "ns_per_op", "%.3f", ns[i]);
         table_set(self->rows, "null_ns_per_op", "%.3f", null_ns);
         table_set(self->rows, "net_ns_per_op", "%.3f", ns[i] - null_ns);
-        set_run(self->rows);
+        table_set(self->rows, "run", "%s", run);
     }
 }
 

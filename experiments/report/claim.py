@@ -23,9 +23,11 @@ def below(estimate, bound):
 
 
 def number(value):
-    if value == int(value) and abs(value) < 1e6:
+    """Three decimals below ten, fewer above; whole numbers that are counts as they are."""
+    size = abs(value)
+    if value == 0 or size >= 10 and value == int(value):
         return f"{int(value):,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4f}" if 0.9 < value < 1.1 else f"{value:.3g}"
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.3f}" if size >= 0.01 else f"{value:.2g}"
 
 
 def shown(estimate):

@@ -4,7 +4,7 @@ from claim import shown
 from results import chosen, exactly, summary
 from space import workload_of
 
-STACKS = ("offline", "two-ended", "list:policy=best", "list:policy=first", "tlsf", "slab", "segregated", "buddy", "caching:driver=arena", "naive")
+STACKS = ("offline", "two-ended", "list:policy=best", "list:policy=first", "tlsf", "slab", "segregated", "buddy", "buddy:trim=on", "caching:driver=arena", "naive")
 
 
 def of_rows(rows, name):
@@ -14,9 +14,9 @@ def of_rows(rows, name):
 
 
 def table(results):
-    recorded, generated = results.study("fit"), results.study("workloads")
+    recorded, generated = results.study("fit"), results.study("bounds") + results.study("workloads")
     lines = ["# Smallest arena over peak live", "",
-             "Made by `experiments/claims` from fit.csv and workloads.csv. Generated workloads: geometric mean of their seeds, with its 95 %",
+             "Made by `experiments/claims` from fit.csv, workloads.csv and bounds.csv. Generated workloads: geometric mean of their seeds, with its 95 %",
              "bootstrap interval. `reserved` is what PyTorch had taken from the driver at its peak, over peak live. No figure: not measured.", "",
              "| workload | " + " | ".join(STACKS) + " | reserved |", "|---|" + "---:|" * (len(STACKS) + 1)]
     for trace in dict.fromkeys(row["trace"] for row in recorded):

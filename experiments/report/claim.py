@@ -57,11 +57,16 @@ class Claim:
     study: str       # files that it rests on, for people
     axis: str = ""   # of the figure; "log " before it: a logarithmic one
     parts: list = field(default_factory=list)
+    beside: list = field(default_factory=list)  # parts that the verdict does not rest on
     plot: list = field(default_factory=list)  # (label, estimate)
     remarks: list = field(default_factory=list)
 
     def part(self, text, measure, estimate, answer, study=None):
         self.parts.append(Part(text, measure, estimate, answer, study or self.study))
+
+    def aside(self, text, measure, estimate, study=None):
+        """What helps to read the claim, and is not what it says."""
+        self.beside.append(Part(text, measure, estimate, "", study or self.study))
 
     def draw(self, labelled):
         self.plot += [(label, estimate) for label, estimate in labelled if estimate is not None]
@@ -73,9 +78,9 @@ class Claim:
         answers = {part.answer for part in self.parts}
         if answers == {YES}:
             return "holds"
-        if answers == {NO}:
-            return "does not hold"
-        return "not settled" if answers <= {OPEN} else "holds in part"
+        if YES in answers:
+            return "holds in part"
+        return "does not hold" if NO in answers else "not settled"
 
     def figure(self):
         return f"c{int(self.name[1:]):02}" if self.name[1:].isdigit() else self.name
@@ -91,6 +96,7 @@ class Claim:
                  f"- **From.** {self.study}", "",
                  "| part of the claim | measured | | true? |", "|---|---|---:|---|"]
         lines += [f"| {part.text} | {part.measure} | {shown(part.estimate)} | {part.answer} |" for part in self.parts]
+        lines += [f"| beside it: {part.text} | {part.measure} | {shown(part.estimate)} | |" for part in self.beside]
         if self.remarks:
             lines += [""] + self.remarks
         if self.plot:
@@ -104,7 +110,7 @@ class Claim:
 
     def rows(self):
         """Of claims.csv."""
-        for part in self.parts:
+        for part in self.parts + self.beside:
             estimate = part.estimate
             numbers = [""] * 3 if estimate is None else [f"{x:.6g}" for x in (estimate.value, estimate.low, estimate.high)]
             yield [self.name, self.hypothesis, part.measure, *numbers, self.verdict(), part.study, part.text, part.answer]

@@ -8,6 +8,7 @@
 #include <vramlab/registry.h>
 
 #include "standin/cudart.h"
+#include "study/device_bench.h"
 #include "study/device_streams.h"
 
 #include <criterion/criterion.h>
@@ -181,6 +182,41 @@ Test(cuda, streams_ask_for_waits_when_memory_is_short)
     cr_expect(gt(u64, found.reads, 200));
     cr_expect(eq(u64, found.stale, 0));
     cr_expect(gt(u64, found.waits + found.host_waits, 0));
+}
+
+/* A backend over the arena calls the driver for nothing; the driver's own are called once for each
+ * allocation that they serve and each free, in every workload. The times decide nothing here. */
+Test(cuda, the_bench_counts_the_calls_of_the_driver)
+{
+    stand_in("8589934592");
+    static const struct {
+        const char *spec;
+        bool is_driver;
+    } rows[] = {{"tlsf", false}, {"fixed", false}, {"cudamalloc", true}, {"cudaasync", true}};
+    static const char *const workloads[] = {"idle", "large", "busy", "one", "many"};
+    static const uint64_t rounds[] = {1000, 200, DEVICE_BENCH_BUSY_ROUNDS, 1, 1024};
+    vram_error error = {""};
+    device_bench *bench = device_bench_open(&error);
+    cr_assert(bench != NULL, "%s", error.text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        device_bench_row found[DEVICE_BENCH_ROWS];
+        const standin_counts before = counts();
+        cr_assert(device_bench_run(bench, rows[i].spec, 1024 * MIB, 1000, found, &error), "%s",
+                  error.text);
+        const standin_counts after = counts();
+        for (int k = 0; k < DEVICE_BENCH_ROWS; k++) {
+            const device_bench_row *row = &found[k];
+            const uint64_t served = row->operations - row->refused;
+            cr_expect(eq(str, (char *)row->workload, (char *)workloads[k]));
+            cr_expect(eq(u64, row->alloc_ns.calls, rounds[k]), "%s", row->workload);
+            cr_expect(eq(u64, row->alloc_ns.calls + row->free_ns.calls, row->operations));
+            cr_expect(eq(u64, row->driver_calls, rows[i].is_driver ? served : 0), "%s, %s",
+                      rows[i].spec, row->workload);
+        }
+        cr_expect(eq(u64, after.allocations - before.allocations, after.frees - before.frees));
+        cr_expect(eq(int, after.allocations > before.allocations, rows[i].is_driver));
+    }
+    device_bench_close(bench);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -91,10 +91,10 @@ const command command_bench = {
         "  vramlab bench mix --backend tlsf,list:policy=best --repetitions 21\n"
         "  vramlab bench mix --backend tlsf+locked --threads 1,2,4,8\n"
         "  vramlab bench generate:mix,live=100000 job.pickle --format csv\n\n"
-        "With --arena cuda:SIZE it measures on the card instead: the time of single calls on "
-        "every\n"
-        "backend and on cudaMalloc and cudaMallocAsync, with the card idle and with a kernel of\n"
-        "5 ms in flight, and how many calls of the driver were made.\n\n"
+        "With --arena cuda:SIZE it measures on the card instead: the time of single calls on\n"
+        "every backend and on cudaMalloc and cudaMallocAsync, of small and of large requests with\n"
+        "the card idle, and with a kernel of 5 ms in flight; and how often the driver is "
+        "called.\n\n"
         "  vramlab bench --arena cuda:8GiB\n"
         "  vramlab bench --arena cuda:64MiB --streams",
     .options = options,

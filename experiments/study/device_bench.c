@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -101,24 +102,41 @@ static void timed_free(device_bench *self, vram_backend *backend, vram_block blo
 /* ------------------------------------------------------------------------------------------------
  * workloads */
 
+/* Sizes that are drawn log-uniformly, in multiples of a grain. */
+typedef struct mix {
+    uint64_t least_bytes, most_bytes, grain_bytes;
+    uint64_t live;
+} mix;
+
+static const mix idle = {4096, 16 * MIB, 1, DEVICE_BENCH_LIVE};
+static const mix large = {2 * MIB, 64 * MIB, 2 * MIB, 96};
+enum { LARGE_SHARE = 5 }; /* of the rounds: a call may take 100 us */
+
+static uint64_t draw_size(const mix *of, uint64_t *random)
+{
+    const uint64_t drawn_bytes =
+        draw_log_uniform(random, (double)of->least_bytes, (double)of->most_bytes);
+    return (drawn_bytes + of->grain_bytes / 2) / of->grain_bytes * of->grain_bytes;
+}
+
 /* Blocks at random take each other's place; the first rounds warm up and are not counted. */
-static void run_idle(device_bench *self, vram_backend *backend, uint64_t rounds,
-                     device_bench_row *row)
+static void run_mix(device_bench *self, vram_backend *backend, const mix *of, uint64_t rounds,
+                    device_bench_row *row)
 {
     vram_block blocks[DEVICE_BENCH_LIVE] = {{0}};
     uint64_t random = UINT64_C(0x9E3779B97F4A7C15);
-    const uint64_t warm_up = 2 * DEVICE_BENCH_LIVE;
+    const uint64_t warm_up = 2 * of->live;
     for (uint64_t round = 0; round < warm_up + rounds; round++) {
         if (round == warm_up) {
             const uint64_t calls = vram_cudart_calls();
             *row = (device_bench_row){.workload = row->workload, .driver_calls = calls};
             self->alloc_ns = self->free_ns = (vram_histogram){0};
         }
-        vram_block *block = &blocks[draw_below(&random, DEVICE_BENCH_LIVE)];
+        vram_block *block = &blocks[draw_below(&random, of->live)];
         if (block->handle != 0)
             timed_free(self, backend, *block, row);
         *block = (vram_block){0};
-        timed_alloc(self, backend, draw_log_uniform(&random, 4096, 16 << 20), row, block);
+        timed_alloc(self, backend, draw_size(of, &random), row, block);
     }
     row->driver_calls = vram_cudart_calls() - row->driver_calls;
 }
@@ -162,10 +180,26 @@ static bool run_same(device_bench *self, vram_backend *backend, uint64_t count, 
     return true;
 }
 
+static bool run(device_bench *self, vram_backend *backend, uint64_t rounds, device_bench_row *row,
+                vram_error *error)
+{
+    const char *name = row->workload;
+    if (strcmp(name, "busy") == 0)
+        return run_busy(self, backend, row, error);
+    if (strcmp(name, "one") == 0)
+        return run_same(self, backend, 1, 1024 * MIB, row, error);
+    if (strcmp(name, "many") == 0)
+        return run_same(self, backend, 1024, MIB, row, error);
+    const bool is_large = strcmp(name, "large") == 0;
+    run_mix(self, backend, is_large ? &large : &idle, is_large ? rounds / LARGE_SHARE : rounds,
+            row);
+    return true;
+}
+
 bool device_bench_run(device_bench *self, const char *spec, uint64_t arena_bytes, uint64_t rounds,
                       device_bench_row rows[DEVICE_BENCH_ROWS], vram_error *error)
 {
-    static const char *const names[DEVICE_BENCH_ROWS] = {"idle", "busy", "one", "many"};
+    static const char *const names[DEVICE_BENCH_ROWS] = {"idle", "large", "busy", "one", "many"};
     bool done = true;
     for (int k = 0; done && k < DEVICE_BENCH_ROWS; k++) {
         const vram_config config = {.arena_bytes = arena_bytes, .unit_bytes = 512};
@@ -174,13 +208,7 @@ bool device_bench_run(device_bench *self, const char *spec, uint64_t arena_bytes
             return false;
         rows[k] = (device_bench_row){.workload = names[k]};
         self->alloc_ns = self->free_ns = (vram_histogram){0};
-        if (k == 0)
-            run_idle(self, backend, rounds, &rows[k]);
-        else if (k == 1)
-            done = run_busy(self, backend, &rows[k], error);
-        else
-            done = run_same(self, backend, k == 2 ? 1 : 1024, k == 2 ? 1024 * MIB : MIB, &rows[k],
-                            error);
+        done = run(self, backend, rounds, &rows[k], error);
         rows[k].alloc_ns = vram_histogram_summary(&self->alloc_ns);
         rows[k].free_ns = vram_histogram_summary(&self->free_ns);
         vram_destroy(backend);

@@ -3,6 +3,9 @@
  * own allocators, one after the other in one process.
  *
  *   idle     a mix of sizes (4 KiB to 16 MiB, log-uniform), 256 live, each call timed
+ *   large    the same with multiples of 2 MiB from 2 to 64 MiB, 96 live: cudaMalloc takes memory in
+ *            pages of 2 MiB and cuts smaller requests out of those it holds, so that only from here
+ *            on each of its calls does the whole work
  *   busy     one allocation and one free of 2 MiB while a kernel of 5 ms is in flight
  *   one      1 GiB in one allocation; beside it
  *   many     1024 allocations of 1 MiB: the time is of all together
@@ -15,13 +18,13 @@
 #include <vramlab/driver.h>
 
 enum {
-    DEVICE_BENCH_LIVE = 256,
+    DEVICE_BENCH_LIVE = 256, /* of idle, the most of all */
     DEVICE_BENCH_BUSY_ROUNDS = 40,
     DEVICE_BENCH_KERNEL_MS = 5,
 };
 
 typedef struct device_bench_row {
-    const char *workload; /* "idle", "busy", "one", "many" */
+    const char *workload; /* "idle", "large", "busy", "one", "many" */
     uint64_t operations;  /* allocations and frees */
     uint64_t refused;
     uint64_t driver_calls; /* cudaMalloc, cudaFree and their asynchronous kin */
@@ -29,7 +32,7 @@ typedef struct device_bench_row {
     uint64_t alloc_total_ns; /* of all allocations together */
 } device_bench_row;
 
-enum { DEVICE_BENCH_ROWS = 4 };
+enum { DEVICE_BENCH_ROWS = 5 };
 
 typedef struct device_bench device_bench;
 
@@ -37,7 +40,8 @@ typedef struct device_bench device_bench;
 device_bench *device_bench_open(vram_error *error);
 void device_bench_close(device_bench *self); /* NULL is allowed */
 
-/* Runs all workloads on a fresh backend for each. rounds: allocations and frees of `idle`. */
+/* Runs all workloads on a fresh backend for each. rounds: allocations and frees of `idle`; `large`
+ * makes a fifth of them. */
 bool device_bench_run(device_bench *self, const char *spec, uint64_t arena_bytes, uint64_t rounds,
                       device_bench_row rows[DEVICE_BENCH_ROWS], vram_error *error);
 

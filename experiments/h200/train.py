@@ -1,7 +1,10 @@
-"""One model on one allocator: steps a second, memory needed, and the result. A row of CSV.
+"""One model on one allocator, in turns: rounds.py runs several of these at once and says when.
 
     train.py MODEL ALLOCATOR     MODEL: gpt2_train resnet50_train bert_infer llm_generate
                                  ALLOCATOR: native, expandable, or a vramlab backend such as tlsf
+
+Says READY after the warm-up; answers each number of steps on standard input with the seconds that
+they took, and the end of input with result, memory needed, peak live, spills and waits for streams.
 
 Weights are random and made from a configuration: nothing is downloaded. Batches and lengths vary
 by a fixed seed, the same for every allocator, and deterministic algorithms are asked for, so that
@@ -12,11 +15,6 @@ import random
 import sys
 import time
 
-COLUMNS = ("model,allocator,steps,seconds,steps_per_second,result,memory_needed_bytes,"
-           "peak_live_bytes,spilled,stream_waits")
-if sys.argv[1] == "--header":
-    print(COLUMNS)
-    sys.exit(0)
 model_name, allocator = sys.argv[1], sys.argv[2]
 if allocator == "expandable":
     os.environ["PYTORCH_ALLOC_CONF"] = os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
@@ -27,7 +25,7 @@ native = allocator in ("native", "expandable")
 if not native:
     import vramlab_torch
 
-    vramlab_torch.use(allocator, arena=os.environ.get("VRAMLAB_ARENA", "cuda:60GiB"))
+    vramlab_torch.use(allocator, arena=os.environ.get("VRAMLAB_ARENA", "cuda:18GiB"))
 
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True, warn_only=True)
@@ -51,7 +49,7 @@ def gpt2_train():
         optimizer.zero_grad()
         return loss.detach()
 
-    return step, 6, 40
+    return step, 6
 
 
 def resnet50_train():
@@ -71,7 +69,7 @@ def resnet50_train():
         optimizer.zero_grad()
         return loss.detach()
 
-    return step, 6, 60
+    return step, 6
 
 
 def bert_infer():
@@ -87,7 +85,7 @@ def bert_infer():
             tokens = torch.randint(0, 30000, (batch, length), device=DEVICE)
             return model(input_ids=tokens).last_hidden_state[:, 0].float().mean()
 
-    return step, 50, 600
+    return step, 50
 
 
 def llm_generate():
@@ -113,19 +111,26 @@ def llm_generate():
                                use_cache=True)
             return answer.logits.float().mean()
 
-    return step, 3, 20
+    return step, 3
 
 
-step, warm_up, steps = {f.__name__: f for f in
-                        (gpt2_train, resnet50_train, bert_infer, llm_generate)}[model_name]()
-for _ in range(warm_up):
-    result = step()
-torch.cuda.synchronize()
-began = time.perf_counter()
-for _ in range(steps):
-    result = step()
-torch.cuda.synchronize()
-seconds = time.perf_counter() - began
+def work(step, steps):
+    """The seconds of so many steps, with nothing in flight before and after, and the last result."""
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(steps):
+        result = step()
+    torch.cuda.synchronize()
+    return time.perf_counter() - began, result
+
+
+step, warm_up = {f.__name__: f for f in
+                 (gpt2_train, resnet50_train, bert_infer, llm_generate)}[model_name]()
+_, result = work(step, warm_up)
+print("READY", flush=True)
+for line in sys.stdin:
+    seconds, result = work(step, int(line))
+    print(f"{seconds:.6f}", flush=True)
 
 if native:
     stats = torch.cuda.memory_stats()
@@ -135,5 +140,4 @@ else:
     stats = vramlab_torch.stats()
     needed = stats["peak_extent_bytes"] + stats["peak_spilled_bytes"]
     live, spilled, waits = stats["peak_live_bytes"], stats["spilled"], stats["stream_waits"]
-print(f"{model_name},{allocator},{steps},{seconds:.4f},{steps / seconds:.3f},{float(result):.9g},"
-      f"{needed},{live},{spilled},{waits}")
+print(f"{float(result):.9g},{needed},{live},{spilled},{waits}", flush=True)

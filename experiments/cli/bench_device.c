@@ -64,6 +64,13 @@ static bool collect_all(collected *all, const char *backends)
     return true;
 }
 
+static bool read_size(const char *text, uint64_t *size_bytes, vram_error *error)
+{
+    vram_error why = {""};
+    return vram_parse_size(text, 0, size_bytes, &why) ||
+           vram_fail(error, "--arena cuda:%s: %s", text, why.text);
+}
+
 static void free_all(collected *all)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -122,7 +129,7 @@ int bench_device(const bench_device_fields *given)
         (given->backends != NULL || (collect(&all, "cudamalloc") && collect(&all, "cudaasync") &&
                                      collect(&all, "cudaasync:release_threshold=100GiB")))) {
         /* the arena is there while its backends are measured, as in a program */
-        const bool done = vram_parse_size(given->arena, 0, &arena_bytes, &error) &&
+        const bool done = read_size(given->arena, &arena_bytes, &error) &&
                           vram_arena_create("cuda", arena_bytes, &arena, &error) &&
                           bench_all(&all, arena_bytes, rows, &error);
         status = done ? EXIT_DONE : fail_with(given->self, "%s", error.text);
@@ -188,7 +195,7 @@ int bench_device_streams(const bench_device_fields *given)
     table *rows = table_new(stream_columns, sizeof stream_columns / sizeof stream_columns[0]);
     int status = EXIT_WRONG;
     if (collect_all(&all, given->backends)) {
-        const bool done = vram_parse_size(given->arena, 0, &arena_bytes, &error) &&
+        const bool done = read_size(given->arena, &arena_bytes, &error) &&
                           streams_all(&all, arena_bytes, rows, &safe, &error);
         status = done ? safe ? EXIT_DONE : EXIT_NO : fail_with(given->self, "%s", error.text);
     }

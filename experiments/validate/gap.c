@@ -18,7 +18,7 @@ typedef struct survey {
  * one segment */
 
 typedef struct tally {
-    uint64_t free_bytes, largest_free_bytes;
+    uint64_t mapped_bytes, free_bytes, largest_free_bytes;
     size_t in_use; /* live and pending blocks */
 } tally;
 
@@ -46,14 +46,15 @@ static bool add_pin(survey *self, const vram_caching_block *block)
 static bool count_block(survey *self, const vram_caching_block *block, tally *sum)
 {
     gap_report *gap = self->gap;
+    if (block->state == VRAM_CACHING_UNMAPPED)
+        return true;
+    sum->mapped_bytes += block->size_bytes;
     if (block->state == VRAM_CACHING_FREE) {
         sum->free_bytes += block->size_bytes;
         if (block->size_bytes > sum->largest_free_bytes)
             sum->largest_free_bytes = block->size_bytes;
         return true;
     }
-    if (block->state == VRAM_CACHING_UNMAPPED)
-        return true;
     if (block->state == VRAM_CACHING_LIVE) {
         gap->requested_bytes += block->requested_bytes;
         gap->rounding_bytes += block->size_bytes - block->requested_bytes;
@@ -98,7 +99,7 @@ static bool survey_segment(survey *self, const vram_caching *model,
         return false;
     gap->segments[gap->segment_count++] =
         (gap_segment){.address = segment->address_bytes,
-                      .size_bytes = segment->size_bytes,
+                      .size_bytes = sum.mapped_bytes,
                       .free_bytes = sum.free_bytes,
                       .largest_free_bytes = sum.largest_free_bytes,
                       .stream = self->history->streams[segment->stream],

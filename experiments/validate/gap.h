@@ -24,7 +24,8 @@ typedef struct gap_pin {
     const char *tag; /* user metadata; "" for none; owned by the snapshot */
 } gap_pin;
 
-/* A segment with free memory that its live blocks hold. */
+/* A segment with free memory that its live blocks hold. Its size is the memory in it: an expandable
+ * segment has addresses for far more. */
 typedef struct gap_segment {
     uint64_t address, size_bytes, free_bytes, largest_free_bytes;
     uint64_t stream;

@@ -291,10 +291,17 @@ def scan_costs():
 
 
 def verdicts(out):
-    found = {row["claim"]: row["verdict"] for row in data.study("claims")}
-    out.count("claims", len(found))
+    """claim.C4.true and claim.C4.parts: how many parts of it are true, and how many there are."""
+    parts = {}
+    for row in data.study("claims"):
+        if row["answer"]:
+            parts.setdefault(row["claim"], []).append(row)
+    for claim, of in parts.items():
+        out.put(f"claim.{claim}.true", sum(row["answer"] == "yes" for row in of))
+        out.put(f"claim.{claim}.parts", len(of))
+    out.count("claims", sum(claim[0] == "C" for claim in parts))
     for verdict in ("holds", "holds in part", "does not hold", "not settled"):
-        names = [claim for claim, word in found.items() if word == verdict]
+        names = [data.claim_title(claim) for claim, of in parts.items() if of[0]["verdict"] == verdict]
         key = "claims." + verdict.replace(" ", ".")
         out.count(key, len(names))
         out.put(f"{key}.names", len(names), ", ".join(names) or "none")

@@ -13,6 +13,11 @@ def tex(text):
     return text
 
 
+def breakable(text):
+    """Plain text as TeX, in which a specification such as list:policy=best may be broken."""
+    return tex(text).replace(":", r":\allowbreak{}").replace("=", r"=\allowbreak{}").replace(r"\_", r"\_\allowbreak{}")
+
+
 def table(columns, head, body):
     """The rows of a tabular; a body row that is None is a rule, one that is a string stands as it is."""
     lines = [f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"]
@@ -149,27 +154,31 @@ def training(out):
 
 
 def claims(out):
-    """A row a part of a claim: what would have to be true, what was measured, and the answer."""
+    """A row a part of a claim that was judged: what would have to be true, what was measured, and the answer."""
     body, before = [], None
     for row in data.study("claims"):
+        if not row["answer"]:
+            continue  # measured for comparison; in experiments/CLAIMS.md
         first = row["claim"] != before
         if first and before:
-            body.append(r"\addlinespace[2pt]")
+            body.append(r"\addlinespace[1.5pt]")
         before = row["claim"]
-        name = rf"\textbf{{{row['claim']}}} {tex(row['verdict'])}" if first else ""
-        body.append([name, tex(row["part"]), tex(row["measure"]), numbers.measured(row), row["answer"]])
-    return table(r"L{0.115\textwidth}L{0.42\textwidth}L{0.19\textwidth}rl",
+        name = rf"\textbf{{{data.claim_title(row['claim'])}}} {tex(row['verdict'])}" if first else ""
+        body.append([name, breakable(row["part"]), breakable(row["measure"]), numbers.measured(row), row["answer"]])
+    return table(r"lL{0.42\textwidth}L{0.225\textwidth}ll",
                  [["claim", "part of it", "measured", "", "true?"]], body)
 
 
 def commands(out):
-    """Which study settles which claim."""
+    """Which results settle which claim."""
     studies = {}
     for row in data.study("claims"):
-        studies.setdefault(row["claim"], []).extend(row["study"].split(", "))
+        names = [name.replace("h200/results/", "h200: ").replace("results/", "").replace(".csv", "")
+                 for name in row["study"].split(", ")]
+        studies.setdefault(data.claim_title(row["claim"]), []).extend(names)
     body = [[claim, ", ".join(rf"\texttt{{{tex(study)}}}" for study in dict.fromkeys(of))]
             for claim, of in studies.items()]
-    return table(r"lL{0.8\columnwidth}", [["claim", "rests on"]], body)
+    return table(r"lL{0.78\columnwidth}", [["claim", "rests on"]], body)
 
 
 ORIGINS = [("tab:recordings", "recordings, validate, fit"), ("tab:fit", "fit"), ("fig:reserved", "fit"),

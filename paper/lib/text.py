@@ -7,7 +7,7 @@ from lib import data
 
 # Arguments that are names or lengths, not prose.
 SILENT = re.compile(
-    r"\\(?:num|ref|label|input|piece|heatmap|eqref|pageref|texttt|url)\{[^{}]*\}"
+    r"\\(?:num|ref|label|input|piece|heatmap|eqref|pageref|texttt|path|url)\{[^{}]*\}"
     r"|\\cite[tp]?(?:\[[^\]]*\])?\{[^{}]*\}"
     r"|\\begin\{[^{}]*\}(?:\[[^\]]*\])?")
 WORDS = re.compile(r"\b(?:four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|twenty|thirty|forty|fifty|hundreds?|"

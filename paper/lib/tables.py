@@ -165,7 +165,7 @@ def claims(out):
         before = row["claim"]
         name = rf"\textbf{{{data.claim_title(row['claim'])}}} {tex(row['verdict'])}" if first else ""
         body.append([name, breakable(row["part"]), breakable(row["measure"]), numbers.measured(row), row["answer"]])
-    return table(r"lL{0.42\textwidth}L{0.225\textwidth}ll",
+    return table(r"lL{0.42\textwidth}L{0.222\textwidth}ll",
                  [["claim", "part of it", "measured", "", "true?"]], body)
 
 

@@ -34,7 +34,7 @@ PROCESSORS = 4
 
 
 class Failed(Exception):
-    """A process ended, or said what it should not."""
+    """A process ended before its time."""
 
 
 class Member:
@@ -46,19 +46,21 @@ class Member:
         self.process = subprocess.Popen([*worker, model, allocator], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
 
-    def hear(self):
-        line = self.process.stdout.readline().strip()
-        if not line:
-            raise Failed(f"{self.model} on {self.allocator} ended with status {self.process.wait()}")
-        return line
+    def hear(self, word):
+        """What follows the word on the line that begins with it; what else a library prints is passed on."""
+        for line in self.process.stdout:
+            if line.split(maxsplit=1)[:1] == [word]:
+                return line[len(word):].strip()
+            sys.stderr.write(line)
+        raise Failed(f"{self.model} on {self.allocator} ended with status {self.process.wait()}")
 
     def work(self, steps):
         try:
             self.process.stdin.write(f"{steps}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # hear() tells how it ended
-        seconds = float(self.hear())
+            pass  # hear tells how it ended
+        seconds = float(self.hear("TOOK"))
         self.steps += steps
         self.seconds += seconds
         return seconds
@@ -66,7 +68,7 @@ class Member:
     def finish(self):
         """Its row of train.csv."""
         self.process.stdin.close()
-        found = self.hear().split(",")
+        found = self.hear("END").split(",")
         self.process.wait()
         return [self.model, self.allocator, self.steps, f"{self.seconds:.4f}", f"{self.steps / self.seconds:.3f}", *found]
 
@@ -109,8 +111,7 @@ def measure(model, options):
             for allocator in options.allocators.split(","):
                 members.append(Member(options.worker, model, allocator, crew))
         for member in members:
-            if member.hear() != "READY":
-                raise Failed(f"{model} on {member.allocator}: READY was expected")
+            member.hear("READY")
         rows = rounds_of(members, steps, seconds if options.seconds is None else options.seconds)
         totals = [member.finish() for member in members]
     finally:

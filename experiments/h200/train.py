@@ -3,8 +3,8 @@
     train.py MODEL ALLOCATOR     MODEL: gpt2_train resnet50_train bert_infer llm_generate
                                  ALLOCATOR: native, expandable, or a vramlab backend such as tlsf
 
-Says READY after the warm-up; answers each number of steps on standard input with the seconds that
-they took, and the end of input with result, memory needed, peak live, spills and waits for streams.
+Says READY after the warm-up; answers each number of steps on standard input with TOOK and the seconds, and
+the end of input with END and result, memory needed, peak live, spills and waits for streams.
 
 Weights are random and made from a configuration: nothing is downloaded. Batches and lengths vary
 by a fixed seed, the same for every allocator, and deterministic algorithms are asked for, so that
@@ -130,7 +130,7 @@ _, result = work(step, warm_up)
 print("READY", flush=True)
 for line in sys.stdin:
     seconds, result = work(step, int(line))
-    print(f"{seconds:.6f}", flush=True)
+    print(f"TOOK {seconds:.6f}", flush=True)
 
 if native:
     stats = torch.cuda.memory_stats()
@@ -140,4 +140,4 @@ else:
     stats = vramlab_torch.stats()
     needed = stats["peak_extent_bytes"] + stats["peak_spilled_bytes"]
     live, spilled, waits = stats["peak_live_bytes"], stats["spilled"], stats["stream_waits"]
-print(f"{float(result):.9g},{needed},{live},{spilled},{waits}", flush=True)
+print(f"END {float(result):.9g},{needed},{live},{spilled},{waits}", flush=True)

@@ -69,6 +69,16 @@ Test(cuda, without_a_runtime_an_arena_is_refused_by_name)
     cr_expect(ne(ptr, strstr(error.text, "cudamalloc is the CUDA driver"), NULL), "%s", error.text);
 }
 
+Test(cuda, a_library_that_is_no_runtime_is_named_with_what_it_lacks)
+{
+    setenv("VRAMLAB_CUDART", "libm.so.6", 1);
+    vram_arena *arena = NULL;
+    vram_error error = {""};
+    cr_expect(not(vram_arena_create("cuda", MIB, &arena, &error)));
+    cr_expect(ne(ptr, strstr(error.text, "libm.so.6 has no cudaGetDeviceCount"), NULL), "%s",
+              error.text);
+}
+
 Test(cuda, more_than_four_fifths_of_the_card_need_force)
 {
     stand_in("1000000000");

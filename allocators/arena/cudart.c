@@ -37,12 +37,14 @@ typedef struct symbol {
 } symbol;
 
 /* POSIX guarantees that a function's address fits a void pointer; ISO C has no cast for it. */
-static bool find_all(void *library, const symbol *symbols, size_t count, vram_error *error)
+static bool find_all(void *library, const char *what, const symbol *symbols, size_t count,
+                     vram_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         *symbols[i].call = dlsym(library, symbols[i].name);
         if (*symbols[i].call == NULL)
-            return vram_fail(error, "it has no %s: too old", symbols[i].name);
+            return vram_fail(error, "%s has no %s: it is too old, or something else", what,
+                             symbols[i].name);
     }
     return true;
 }
@@ -56,7 +58,7 @@ static bool find_all(void *library, const symbol *symbols, size_t count, vram_er
         name, (void **)(void *)&loaded.driver.field                                                \
     }
 
-static bool find_runtime(void *library, vram_error *error)
+static bool find_runtime(void *library, const char *what, vram_error *error)
 {
     const symbol symbols[] = {
         CALL(get_device_count, "cudaGetDeviceCount"),
@@ -89,10 +91,10 @@ static bool find_runtime(void *library, vram_error *error)
         CALL(error_text, "cudaGetErrorString"),
         CALL(last_error, "cudaGetLastError"),
     };
-    return find_all(library, symbols, sizeof symbols / sizeof symbols[0], error);
+    return find_all(library, what, symbols, sizeof symbols / sizeof symbols[0], error);
 }
 
-static bool find_driver(void *library, vram_error *error)
+static bool find_driver(void *library, const char *what, vram_error *error)
 {
     const symbol symbols[] = {
         DRIVER_CALL(module_load, "cuModuleLoadData"),
@@ -102,7 +104,7 @@ static bool find_driver(void *library, vram_error *error)
         DRIVER_CALL(ctx_get_device, "cuCtxGetDevice"),
         DRIVER_CALL(device_name, "cuDeviceGetName"),
     };
-    return find_all(library, symbols, sizeof symbols / sizeof symbols[0], error);
+    return find_all(library, what, symbols, sizeof symbols / sizeof symbols[0], error);
 }
 
 /* The first of the names that is loaded already (by PyTorch, say), else that can be. */
@@ -134,7 +136,8 @@ static bool load(vram_error *error)
     void *driver = replaced ? runtime : open_first(drivers);
     if (driver == NULL)
         return vram_fail(error, "there is no NVIDIA driver (libcuda.so.1) on this machine");
-    if (!find_runtime(runtime, error) || !find_driver(driver, error))
+    if (!find_runtime(runtime, replaced ? instead[0] : "the CUDA runtime", error) ||
+        !find_driver(driver, replaced ? instead[0] : "the NVIDIA driver", error))
         return false;
     int count = 0;
     const int result = loaded.runtime.get_device_count(&count);

@@ -416,9 +416,13 @@ static int bench_run(int count, char **arguments)
     if (!read_threads(given.threads, &threads, &error))
         return fail_with(&command_bench, "--threads: %s", error.text);
     const table_format format = table_format_of(given.format);
+    if (strcmp(given.job.arena, "cuda") == 0)
+        return fail_with(&command_bench, "--arena cuda: write its size too, such as cuda:8GiB");
     if (strncmp(given.job.arena, "cuda:", 5) == 0) {
         if (count != 0)
             return fail_with(&command_bench, "--arena cuda: measures calls of its own, no trace");
+        if (given.threads != NULL)
+            return fail_with(&command_bench, "--threads is not possible with --arena cuda");
         const bench_device_fields device = {.self = &command_bench,
                                             .arena = given.job.arena + 5,
                                             .backends = given.job.backends,
